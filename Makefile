@@ -55,7 +55,7 @@ down: bootstrap ## destroy the stack and stop the sandbox (FORCE=1: drop both wi
 
 .PHONY: examples
 examples: bootstrap ## bring every stack of examples/ up, check what it stored, destroy it (NAME=one, OFFICIAL=DIR)
-	@$(PY) -m tools.examples $(if $(OFFICIAL),--official "$(OFFICIAL)") $(NAME)
+	@$(PY) -m tools.examples $(if $(OFFICIAL),--official "$(OFFICIAL)") $(ARGS) $(NAME)
 
 .PHONY: bench
 bench: bootstrap ## measure up, a second up and destroy beside the floor and a plain program, and write docs/performance.md (ARGS=--quick, OFFICIAL=DIR)
@@ -87,7 +87,7 @@ matrix: bootstrap ## the stack's whole life on each Nomad (NOMADS="1.11.2 1.11.3
 .PHONY: nightly nightly-slow nightly-embedded
 nightly: RUNS = 14
 nightly: CHECK = 1
-nightly: nightly-slow site $(if $(OFFICIAL),nightly-embedded) matrix examples faults zone-changes planted ## what CI has no time for: tests marked nightly, each Nomad, examples, faults and planted defects; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
+nightly: nightly-slow site $(if $(OFFICIAL),nightly-embedded) matrix examples faults group-faults zone-changes planted ## what CI has no time for: tests marked nightly, each Nomad, examples, faults and planted defects; with OFFICIAL the embedded nomad plugin too (-k: go on after a failure)
 
 nightly-slow: bootstrap
 	@$(PY) -m tools.packages --tests || true
@@ -112,6 +112,10 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (DA
 	for number in $(WITHOUT); do set -- "$$@" --without "$$number"; done; \
 	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
 	$(PY) -m tools.faults "$$@"
+
+.PHONY: group-faults
+group-faults: DATABASE = mysql-group
+group-faults: faults ## break a group of three MySQL servers, one in each of three zones (RUNS=, SEED=, ONLY=, RUN=)
 
 .PHONY: zone-changes
 zone-changes: bootstrap ## move MySQL to another zone and fail over to one under a writer, kill both at five points each and run them again (ARGS='--only move')

@@ -33,6 +33,7 @@ def lane(folder: Path) -> Any:
     """What a lane is to the runner, without a sandbox: writes are acknowledged and nothing is left."""
     return SimpleNamespace(
         number=0,
+        problems=[],
         state="deployed",
         doing=None,
         injected_at=0.0,
@@ -147,6 +148,19 @@ def test_what_the_judge_finds_fails_the_run_and_the_histories_are_kept(tmp_path:
     (result,) = Runner(options(tmp_path), steps(contradicts)).run()
     assert result.problems == ["history-1.jsonl: wrong"]
     assert (tmp_path / "kept/run-1/histories/history-1.jsonl").read_text() == "what clients saw"
+    assert opened
+
+
+def test_what_a_fault_finds_fails_the_run_and_the_judge_is_asked_all_the_same(
+    tmp_path: Path, opened: list[Path]
+) -> None:
+    def finds(of: Any, draw: random.Random) -> str:
+        of.problems.append("client-2 lacks 3 acknowledged rows")
+        of.writer.contradictions = lambda: ["history-1.jsonl: wrong"]
+        return works(of, draw)
+
+    (result,) = Runner(options(tmp_path), steps(finds)).run()
+    assert result.problems == ["history-1.jsonl: wrong", "client-2 lacks 3 acknowledged rows"]
     assert opened
 
 

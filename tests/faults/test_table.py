@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tools.faults.table import Result, document, failures, table
+from tools.faults.pauses import Spread
+from tools.faults.table import Result, document, failures, table, tables
 
 FINE = Result(1, "kill -9 of mysqld", "process", recovery_s=3.21, acknowledged=120, seen="killed it")
 SLOWER = Result(4, "kill -9 of mysqld", "process", recovery_s=9.9, acknowledged=80)
@@ -70,3 +71,16 @@ def test_the_document_for_programs_counts_the_same() -> None:
     counts = {key: known[key] for key in ("seed", "runs", "acknowledged", "lost", "orphans", "detached", "failed")}
     assert counts == {"seed": 9, "runs": 3, "acknowledged": 130, "lost": 2, "orphans": 1, "detached": 1, "failed": 2}
     assert [one["number"] for one in known["results"]] == [1, 2, 3]
+
+
+def test_a_long_pause_is_told_and_fails_no_run() -> None:
+    slow = Result(3, "primary paused", "group", pauses=Spread(0.04, 0.5, 12.5, 0.2), target_s=10)
+    quick = replace(slow, number=4, pauses=Spread(0.05, 0.4, 7.1, 0.1))
+    assert (slow.slow, quick.slow, slow.failed) == (True, False, False)
+    assert not replace(slow, pauses=Spread(0.04, 0.5, 12.5, 0.2, stall=3)).slow
+    assert (
+        slow.paused
+        == "pauses 0.04 median, 0.5 p99, 12.5 s longest at +0.2 s (machine stalled for up to 0 s), target 10 s: slow; "
+    )
+    assert "| primary paused | 2 | 0.05 | 0.5 | 12.5 | 12.5 | 0 | 10 | slow: run 3 |" in tables([slow, quick])
+    assert tables([Result(1, "drain", "drain")]).endswith("ok")

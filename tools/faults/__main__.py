@@ -18,11 +18,12 @@ from tools.faults.cases import every_fault
 from tools.faults.command_line import folder, interrupted_between_runs, positive, speaker
 from tools.faults.plan import Step, chosen, plan
 from tools.faults.runner import Options, Runner
-from tools.faults.table import Result, document, failures, table
-from tools.trial.servers import MYSQL, SERVERS
+from tools.faults.table import Result, document, failures, tables
+from tools.trial.servers import GROUPS, MYSQL, SERVERS
 
 SHORT, LONG = (20, 1), (200, 3)
 """Runs and lanes of the two modes."""
+_SERVERS = {**SERVERS, **GROUPS}
 RESULTS = "results.txt"
 """The table and the failures so far, in the folder of what is kept."""
 
@@ -33,7 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     runs, lanes = LONG if arguments.long else SHORT
     arguments.runs, arguments.lanes = arguments.runs or runs, arguments.lanes or lanes
-    server = SERVERS[arguments.database]
+    server = _SERVERS[arguments.database]
+    # A group has a zone for each member, and so has Nomad.
+    arguments.servers = max(arguments.servers, server.members)
     try:
         faults = chosen(every_fault(server, arguments.servers), arguments.only)
     except ValueError as error:
@@ -72,7 +75,7 @@ def repeat(step: Step, arguments: argparse.Namespace) -> str:
 
 def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
     say = speaker()
-    title = SERVERS[arguments.database].title
+    title = _SERVERS[arguments.database].title
     say(
         f"{title}, seed {arguments.seed}: {len(steps)} runs, {arguments.lanes} lane{'s' if arguments.lanes > 1 else ''}"
     )
@@ -88,7 +91,7 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
         say=say,
         report=lambda results: _write(results, arguments.seed, kept, arguments.json),
         official=arguments.official,
-        server=SERVERS[arguments.database],
+        server=_SERVERS[arguments.database],
         servers=arguments.servers,
         without=frozenset(arguments.without),
     )
@@ -102,7 +105,7 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
     finally:
         shutil.rmtree(lanes, ignore_errors=True)
     results = runner.results
-    print(f"\n{table(results)}\n", flush=True)
+    print(f"\n{tables(results)}\n", flush=True)
     _write(results, arguments.seed, kept, arguments.json)
     failed = any(one.failed for one in results)
     if failed:
@@ -115,7 +118,7 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
 def _write(results: Sequence[Result], seed: int, kept: Path, json_file: str | None) -> None:
     """Writes what came out so far: a run that is ended in whatever way leaves it."""
     kept.mkdir(parents=True, exist_ok=True)
-    _replace(kept / RESULTS, f"{table(results)}\n\n{failures(results, seed)}".rstrip() + "\n")
+    _replace(kept / RESULTS, f"{tables(results)}\n\n{failures(results, seed)}".rstrip() + "\n")
     if json_file:
         _replace(Path(json_file), json.dumps(document(results, seed), indent=2) + "\n")
 
@@ -132,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=positive, help=f"number of runs (default: {SHORT[0]})")
     parser.add_argument("--lanes", type=positive, help=f"sandboxes at the same time (default: {SHORT[1]})")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: a new one each time")
-    parser.add_argument("--database", choices=SERVERS, default=MYSQL.name, help="of the stacks (%(default)s)")
+    parser.add_argument("--database", choices=_SERVERS, default=MYSQL.name, help="of the stacks (%(default)s)")
     parser.add_argument(
         "--servers", type=int, choices=(1, 3), default=1, help="Nomad servers of each sandbox: 3 in as many zones"
     )

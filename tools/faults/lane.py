@@ -21,6 +21,7 @@ from sandbox.stack import stack_file
 from tools.faults.clients import Clients
 from tools.faults.model import State
 from tools.faults.mount_watch import MountWatch, sampler
+from tools.faults.routed import Routed
 from tools.faults.stack_settings import with_server
 from tools.faults.writer import Served, Writer
 from tools.histories.statements import STATEMENTS, Statements
@@ -65,6 +66,8 @@ class Lane:
         self.mounts = mounts
         self.logs = folder / "logs"
         """Where commands that are started leave their output."""
+        self.problems: list[str] = []
+        """Broken promises that a fault has found, whose run goes on to what is checked after every run."""
         self.state: State = "empty"
         """What there is of the stack between two runs."""
         self.doing = Doing("nothing yet")
@@ -221,6 +224,11 @@ def settings_of(stack: Running) -> SandboxSettings:
     return load_settings({HOME_VARIABLE: f"{stack.project}/.sandbox", CONFIG_VARIABLE: f"{stack.project}/sandbox.toml"})
 
 
+def addresses(settings: SandboxSettings) -> dict[str, str]:
+    """The clients' addresses by their names."""
+    return {spec.name: str(settings.instance_address(spec)) for spec in settings.instances}
+
+
 @contextlib.contextmanager
 def open_lane(
     number: int, ground: Ground, folder: Path, official: Path | None = None, server: Server = MYSQL
@@ -235,10 +243,11 @@ def open_lane(
     options = ["--official", str(official)] if official else []
     prepared = Running.prepare(project, ground)
     prepared.server = server
-    with_server(project / f"Pulumi.{STACK}.yaml", server)
+    with_server(project / f"Pulumi.{STACK}.yaml", server, ground.zones)
     images = [word for image in stack_file.images(project / f"Pulumi.{STACK}.yaml") for word in ("--image", image)]
     with prepared.up(*options, *images, "--no-stack") as stack:
-        database = Served(stack.nomad, server)
+        hosts = list(addresses(settings_of(stack)).values())
+        database = Routed(stack.nomad, server, hosts=hosts) if server.members > 1 else Served(stack.nomad, server)
         lane = Lane(number, options, stack, database, MountWatch(sampler(settings_of(stack))), folder)
         lane.mounts.begin()
         try:

@@ -41,6 +41,10 @@ class Fault:
     """Why EC2 may be asked meanwhile to detach a volume that is mounted; empty where nobody may ask."""
     alone: bool = False
     """Whether it takes for granted that nobody else changes settings meanwhile."""
+    members: int = 1
+    """How many servers the database has: several are a replication group."""
+    target_s: float = 0
+    """How long a client may be without an acknowledged commit; a longer pause is told, and no broken promise."""
     servers: int = 1
     """How many Nomad servers the sandbox must have, each in a zone."""
     seconds: float = 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -10,6 +11,20 @@ from tools.faults.background import Background
 from tools.faults.writer import Writer
 
 _PERIOD_S: Final = 0.02
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How long pauses were, in seconds."""
+
+    median: float
+    p99: float
+    """That 99 of 100 are shorter than."""
+    longest: float
+    after: float
+    """When the longest began, from the fault on."""
+    stall: float = 0
+    """For how long at most whoever measures stood still too: a pause as long may be the machine's."""
 
 
 class Pauses:
@@ -20,6 +35,7 @@ class Pauses:
         self._background = Background("pauses", self._work)
         self._seen: list[tuple[float, int]] = []
         """When how many rows were acknowledged, at each change."""
+        self._stall_s = 0.0
 
     def __enter__(self) -> Pauses:
         self._seen.append(self._now())
@@ -35,6 +51,13 @@ class Pauses:
         """The longest pause."""
         return max(later - at for (at, _), (later, _) in pairwise(self._seen))
 
+    def spread(self, since: float) -> Spread:
+        """How long the pauses were, and when after a moment (monotonic) the longest began."""
+        pauses = sorted((later - at, at) for (at, _), (later, _) in pairwise(self._seen))
+        median, p99, (longest, at) = (pauses[int(part * (len(pauses) - 1))] for part in (0.5, 0.99, 1))
+        stall_s = round(self._stall_s, 2)
+        return Spread(round(median[0], 2), round(p99[0], 2), round(longest, 2), round(at - since, 1), stall_s)
+
     def when(self, number: int) -> float:
         """When so many rows were there for the first time (monotonic)."""
         return next(at for at, count in self._seen if count >= number)
@@ -43,6 +66,9 @@ class Pauses:
         return time.monotonic(), len(self._writer.acknowledged)
 
     def _work(self) -> None:
+        looked = time.monotonic()
         while not self._background.ending.wait(_PERIOD_S):
-            if (now := self._now())[1] != self._seen[-1][1]:
+            now = self._now()
+            self._stall_s, looked = max(self._stall_s, now[0] - looked - _PERIOD_S), now[0]
+            if now[1] != self._seen[-1][1]:
                 self._seen.append(now)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
@@ -17,6 +18,7 @@ from typing import Final
 from tools.faults import checks
 from tools.faults.lane import Doing, Lane, open_lane
 from tools.faults.model import State
+from tools.faults.pauses import Pauses
 from tools.faults.plan import Step, deal
 from tools.faults.table import Result
 from tools.trial.call_record import Calls, detached_while_mounted
@@ -96,7 +98,8 @@ class Runner:
             name = f"{self.options.name}{number}"
             opened = False
             try:
-                ground = Ground(name, self._subnet(number), self.options.servers)
+                spread = self.options.server.members > 1
+                ground = Ground(name, self._subnet(number), self.options.servers, spread)
                 with open_lane(number, ground, folder, self.options.official, self.options.server) as lane:
                     opened, lane.without = True, self.options.without
                     self.options.say(f"lane {number}: the sandbox {name} is up, {len(left)} runs to go")
@@ -147,7 +150,7 @@ class Runner:
         self.options.say(
             f"lane {result.lane}: run {result.number} ({len(self.results)} of {len(self.steps)} done) "
             f"{result.fault}: {verdict}, {result.seconds:.0f} s, recovered in {result.recovery_s:.1f} s, "
-            f"{result.acknowledged} rows; {result.seen or '; '.join(result.problems)[:300]}"
+            f"{result.acknowledged} rows; {result.paused}{result.seen or '; '.join(result.problems)[:300]}"
         )
 
     def _blame(self, lane: int, problem: str) -> None:
@@ -183,13 +186,16 @@ def run_step(lane: Lane, step: Step, result: Result) -> None:
         bring(lane, step.fault.needs)
         lane.doing = Doing(step.fault.name)
         lane.injected_at = time.monotonic()
-        result.seen = step.fault.run(lane, step.random())
-        lane.state = step.fault.leaves
-        (_check_deployed if lane.state == "deployed" else _check_empty)(lane, result)
+        with _pauses(lane, step, result):
+            result.seen = step.fault.run(lane, step.random())
+            lane.state = step.fault.leaves
+            (_check_deployed if lane.state == "deployed" else _check_empty)(lane, result)
     except (
         Exception
     ) as error:  # whatever it is (AWS, Nomad, the database, a process): the run failed, and the next one has its turn
         result.problems.append(f"{type(error).__name__}: {error}")
+    result.problems += lane.problems
+    lane.problems.clear()
     result.seconds = time.monotonic() - began
     result.acknowledged = lane.writer.total - rows
     result.problems += [str(violation) for violation in lane.mounts.violations[doubled:]]
@@ -198,6 +204,20 @@ def run_step(lane: Lane, step: Step, result: Result) -> None:
         result.problems += result.detached
     if lane.mounts.samples == samples:
         result.problems.append("the watch on the mounts has stopped")
+
+
+@contextlib.contextmanager
+def _pauses(lane: Lane, step: Step, result: Result) -> Iterator[None]:
+    """Measures the writer's pauses of a fault that has a target for them."""
+    if not step.fault.target_s:
+        yield
+        return
+    pauses = Pauses(lane.writer)
+    try:
+        with pauses:
+            yield
+    finally:
+        result.target_s, result.pauses = step.fault.target_s, pauses.spread(lane.injected_at)
 
 
 def bring(lane: Lane, state: State) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from sandbox.docker import agent
 from tools.trial.servers import MYSQL, SERVERS, Server
 
 Section = dict[str, Any]
@@ -26,7 +27,7 @@ class StackSettings:
         self.config = config
         self.held: frozenset[str] = frozenset()
         """Volumes that no job is to have anew: others had them until now."""
-        self.zone: str = self.volumes[0]["zone"]
+        self.zone: str = self.volumes[0].get("zone") or self.volumes[0]["zones"][0]
         """Where the database's first volume is, and the volumes of programs are made."""
         self.names: dict[str, str] = {}
         """The present names of volumes that were renamed."""
@@ -140,14 +141,21 @@ class StackSettings:
             yield one["name"], one.get("count", 1)
 
 
-def with_server(path: Path, server: Server) -> None:
-    """Gives the sandbox's stack another database in the place of MySQL; what the two share stays as it is."""
+def with_server(path: Path, server: Server, zones: Sequence[str] = ()) -> None:
+    """Gives the sandbox's stack another database in the place of MySQL; what the two share stays as it is.
+
+    A group has a volume in each of the zones.
+    """
     if server is MYSQL:
         return
     settings = StackSettings.read(path)
     section = settings.config.pop(f"{_PREFIX}{MYSQL.name}")
     settings.volume(MYSQL.volume)["name"] = server.volume
     settings.config[f"{_PREFIX}{server.name}"] = {**section, **server.settings}
+    if server.members > 1:
+        del settings.volume(server.volume)["zone"]
+        settings.volume(server.volume).update(count=server.members, zones=list(zones))
+        settings.config[f"{_PREFIX}agentImage"] = f"{agent.REPOSITORY}:{agent.tag()}"
     settings.write(path)
 
 

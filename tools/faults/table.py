@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tools import markdown
+from tools.faults.pauses import Spread
+
 
 @dataclass
 class Result:
@@ -29,6 +32,9 @@ class Result:
     """Detachments of a volume that was mounted; broken promises but for faults that cause them on purpose."""
     problems: list[str] = field(default_factory=list)
     """Every other broken promise, and those detachments where they are one."""
+    pauses: Spread | None = None
+    """Of the writer, of a fault that has a target for them."""
+    target_s: float = 0
     seen: str = ""
     """What the fault itself says about the run."""
     kept: str = ""
@@ -40,6 +46,20 @@ class Result:
     def failed(self) -> bool:
         """Whether any promise was broken."""
         return bool(self.lost or self.orphans or self.problems)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the writer waited for longer than the target, and that was not the machine's doing."""
+        return self.pauses is not None and self.pauses.longest - self.pauses.stall > self.target_s
+
+    @property
+    def paused(self) -> str:
+        """Its pauses, in words; empty where they were not measured."""
+        if self.pauses is None:
+            return ""
+        said = f"pauses {self.pauses.median} median, {self.pauses.p99} p99, {self.pauses.longest} s longest"
+        said += f" at {self.pauses.after:+} s (machine stalled for up to {self.pauses.stall} s)"
+        return f"{said}, target {self.target_s:.0f} s{': slow' if self.slow else ''}; "
 
 
 _HEADER = (
@@ -54,6 +74,7 @@ _HEADER = (
     "longest recovery s",
     "result",
 )
+_PAUSES = ("pauses of the writer, s", "runs", "median", "p99", "longest, median", "longest", "machine's", "target", "")
 
 
 def table(results: Sequence[Result]) -> str:
@@ -64,6 +85,27 @@ def table(results: Sequence[Result]) -> str:
     widths = [max(len(line[column]) for line in (_HEADER, *lines, total)) for column in range(len(_HEADER))]
     rule = tuple("-" * width for width in widths)
     return "\n".join(_aligned(line, widths) for line in (_HEADER, rule, *lines, rule, total))
+
+
+def tables(results: Sequence[Result]) -> str:
+    """The table, and one of pauses for faults that have a target for them."""
+    names = sorted({(one.fault, one.target_s) for one in results if one.pauses})
+    rows = [_pauses([one for one in results if one.fault == fault], fault, target_s) for fault, target_s in names]
+    return "\n\n".join([table(results), *([markdown.table(_PAUSES, rows)] if rows else [])])
+
+
+def _pauses(results: Sequence[Result], fault: str, target_s: float) -> list[str]:
+    measured = [one.pauses for one in results if one.pauses]
+    longest = sorted(one.longest for one in measured)
+    slow = ", ".join(str(one.number) for one in results if one.slow)
+    most = [max(getattr(one, name) for one in measured) for name in ("median", "p99", "longest", "stall")]
+    return [
+        fault,
+        str(len(measured)),
+        *map(str, (*most[:2], longest[len(longest) // 2], *most[2:])),
+        f"{target_s:.0f}",
+        f"slow: run {slow}" * bool(slow),
+    ]
 
 
 def failures(results: Iterable[Result], seed: int) -> str:

@@ -35,18 +35,18 @@ Choice = Callable[[Lane, random.Random], Victim]
 
 def database(lane: Lane, _draw: random.Random) -> Victim:
     """The database server; Nomad restarts its task."""
-    return _in_instance(lane, "the database server", lane.server.running, lane.stack.server_endpoint().node_name)
+    return in_instance(lane, "the database server", lane.server.running, lane.stack.server_endpoint().node_name)
 
 
 def node_plugin(lane: Lane, draw: random.Random) -> Victim:
     """A client's node plugin; Nomad restarts its task."""
-    return _in_instance(lane, "the node plugin", NODE_PLUGIN, draw.choice(CLIENTS))
+    return in_instance(lane, "the node plugin", NODE_PLUGIN, draw.choice(CLIENTS))
 
 
 def controller(lane: Lane, draw: random.Random) -> Victim:
     """One of the controllers; Nomad restarts its task."""
     clients = [client for client in CLIENTS if lane.pid_inside(client, CONTROLLER)]
-    return _in_instance(lane, "the controller", CONTROLLER, draw.choice(clients))
+    return in_instance(lane, "the controller", CONTROLLER, draw.choice(clients))
 
 
 def await_controllers(lane: Lane, number: int) -> None:
@@ -58,7 +58,7 @@ def await_controllers(lane: Lane, number: int) -> None:
 def dockerd(lane: Lane, draw: random.Random) -> Victim:
     """The docker daemon below the database; the instance starts it again, and it ends the containers that it finds."""
     client = lane.stack.server_endpoint().node_name
-    daemon, server = _in_instance(lane, "dockerd", DOCKERD, client), database(lane, draw)
+    daemon, server = in_instance(lane, "dockerd", DOCKERD, client), database(lane, draw)
 
     def await_back() -> None:
         daemon.await_back()
@@ -70,7 +70,7 @@ def dockerd(lane: Lane, draw: random.Random) -> Victim:
 def client_agent(lane: Lane, draw: random.Random) -> Victim:
     """A client's Nomad agent; the instance starts it again, and its plugins have to be found healthy anew."""
     client = draw.choice(CLIENTS)
-    killed = _in_instance(lane, "the client agent", AGENT, client)
+    killed = in_instance(lane, "the client agent", AGENT, client)
     node_id = _node_id(lane, client)
     before = plugin_reports(lane.stack, node_id, PLUGIN)
 
@@ -102,7 +102,8 @@ def server_agent(lane: Lane, _draw: random.Random) -> Victim:
     return Victim("the server agent", kill, await_back)
 
 
-def _in_instance(lane: Lane, what: str, pattern: str, client: str) -> Victim:
+def in_instance(lane: Lane, what: str, pattern: str, client: str) -> Victim:
+    """A process of an instance, by its command line; whatever it is of starts it again there."""
     pid = lane.pid_inside(client, pattern)
     assert pid, f"{what} does not run on {client}"
 

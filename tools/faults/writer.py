@@ -145,6 +145,11 @@ class Writer:
         return self._histories[-1]
 
     @property
+    def newest(self) -> int:
+        """The number of the row that was sent last."""
+        return self._number
+
+    @property
     def writes(self) -> bool:
         """Whether it has begun and not ended."""
         return self._background.runs

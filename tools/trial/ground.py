@@ -26,6 +26,8 @@ class Ground:
     subnet: IPv4Network
     servers: int = 1
     """Nomad servers; several are in as many zones."""
+    spread: bool = False
+    """Whether each zone has one client."""
 
     @property
     def gateway(self) -> IPv4Address:
@@ -33,13 +35,21 @@ class Ground:
         return self.subnet.network_address + 1
 
     @property
+    def zones(self) -> list[str]:
+        """The zones of its servers."""
+        return [f"us-west-2{letter}" for letter in ascii_lowercase[: self.servers]]
+
+    @property
     def config(self) -> str:
         """What sandbox.toml says of it."""
         own = f'name = "{self.name}"\nsubnet = "{self.subnet}"\n'
         if self.servers == 1:
             return own
-        zones = [f"us-west-2{letter}" for letter in ascii_lowercase[: self.servers]]
-        return f"{own}zones = {json.dumps(zones)}\nservers = {self.servers}\n"
+        clients = [
+            f'[[instances]]\nname = "client-{number}"\nzone = "{zone}"\n'
+            for number, zone in enumerate(self.zones if self.spread else [], start=1)
+        ]
+        return f"{own}zones = {json.dumps(self.zones)}\nservers = {self.servers}\n{''.join(clients)}"
 
 
 def claim() -> Ground:

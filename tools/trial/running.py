@@ -19,6 +19,7 @@ from nomad_stateful.nomad.running_job import Endpoint, endpoint
 from sandbox.machine import processes
 from tools.toolchain.provide import MODE_VARIABLE, NOMAD_VARIABLE
 from tools.trial.ground import Ground, claim
+from tools.trial.members import is_primary
 from tools.trial.servers import MYSQL, Server
 
 PROJECT = Path(__file__).parents[2]
@@ -198,18 +199,21 @@ class Running:
         )
 
     def server_endpoint(self, not_allocation: str = "", timeout_s: float = 120) -> Endpoint:
-        """Where the database runs, once it runs (as another allocation, where one is given)."""
-        job = self.server.job
+        """Where the database runs, or the primary of its group, once it runs (in another allocation than one given)."""
+        jobs = self.server.member_jobs
 
         def probe() -> Endpoint | None:
-            found = endpoint(self.nomad, job, "default", self.server.name, "db")
-            return None if found is None or found.allocation_id == not_allocation else found
+            for job in jobs:
+                found = endpoint(self.nomad, job, "default", self.server.name, "db")
+                if found and found.allocation_id != not_allocation and (len(jobs) == 1 or is_primary(found.host)):
+                    return found
+            return None
 
-        return eventually(probe, timeout_s, f"a running allocation of {job}", self.diagnosis)
+        return eventually(probe, timeout_s, f"a running allocation of {' or '.join(jobs)}", self.diagnosis)
 
     def diagnosis(self) -> str:
         """What a person would look at when the database does not run."""
-        of_server = (f"job status {self.server.job}", f"volume status {self.server.volume}")
+        of_server = (*(f"job status {job}" for job in self.server.member_jobs), f"volume status {self.server.volume}")
         commands = (*of_server, "node status", "plugin status aws-ebs0")
         shown = [self.run("nomad", *command.split()).stdout for command in commands]
         for log in sorted((self.project / ".sandbox/log").glob("nomad-server*.log")):

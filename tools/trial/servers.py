@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -44,6 +44,8 @@ class Server:
     """Returns the server's code of an error; empty where the connection is gone."""
     wrong_password: str
     """Such a code."""
+    members: int = 1
+    """Servers of its replication group, a job and a client each; 1 where there is no group."""
 
     @property
     def job(self) -> str:
@@ -59,7 +61,15 @@ class Server:
     def running(self) -> str:
         """What the command line of its first process has, and no other."""
         argument = {"mysql": "datadir", "postgres": "data_directory"}[self.name]
+        if self.members > 1:
+            # The agent and the server's parent process name the data directory too.
+            return f"{self.process} .*{argument}=.*super-read-only=ON"
         return f"{argument}={self.settings['dataDir']}"
+
+    @property
+    def member_jobs(self) -> list[str]:
+        """The ids of the members' jobs; of a server that is in no group the id of its job."""
+        return [f"{self.job}-{number}" for number in range(1, self.members + 1)] if self.members > 1 else [self.job]
 
     def key(self, setting: str) -> str:
         """One of its settings, as a path in a stack's file."""
@@ -135,5 +145,13 @@ POSTGRES: Final = Server(
     code=_postgres_code,
     wrong_password=_INVALID_PASSWORD,
 )
+MYSQL_GROUP: Final = replace(
+    MYSQL,
+    title="MySQL group",
+    settings=MappingProxyType({**MYSQL.settings, "cpuMhz": 200, "group": {"router": {"image": "haproxy:3"}}}),
+    members=3,
+)
 SERVERS: Final[Mapping[str, Server]] = {server.name: server for server in (MYSQL, POSTGRES)}
 """By name."""
+GROUPS: Final[Mapping[str, Server]] = {"mysql-group": MYSQL_GROUP}
+"""Those that are groups, as commands name them."""

@@ -17,7 +17,7 @@ def every_fault(server: Server = MYSQL, servers: int = 1) -> tuple[Fault, ...]:
     found: list[Fault] = []
     for module in pkgutil.iter_modules(__path__, f"{__name__}."):
         found += importlib.import_module(module.name).FAULTS
-    found = of_server([one for one in found if one.servers <= servers], server)
+    found = of_server([one for one in found if one.servers <= servers and one.members == server.members], server)
     names = [fault.name for fault in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

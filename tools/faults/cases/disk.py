@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 
 from nomad_stateful.nomad.running_job import Endpoint
 from tools.faults.lane import Lane
@@ -20,9 +21,9 @@ _FULL = {"mysql": ("1021", "1114", ""), "postgres": ("53100", "")}
 
 def _mount_point(lane: Lane, client: str) -> str:
     mounts = lane.inside(client, "cat", "/proc/mounts").stdout
-    points = [
-        line.split()[1] for line in mounts.splitlines() if "/staging/" in line and f"/{lane.server.volume}/" in line
-    ]
+    # A volume of a set has its number behind the name.
+    staged = re.compile(rf"/staging/.*/{lane.server.volume}(\[\d+\])?/")
+    points = [line.split()[1] for line in mounts.splitlines() if staged.search(line)]
     assert points, f"no volume of {lane.server.title} is mounted on {client}"
     return points[0]
 
@@ -43,9 +44,12 @@ def _write_until_full(lane: Lane, at: Endpoint) -> str:
         cursor = connection.cursor()
         try:
             cursor.execute("CREATE SCHEMA IF NOT EXISTS bulk")
-            cursor.execute(f"CREATE TABLE IF NOT EXISTS bulk.blobs (body {lane.sql.large_rows})")
+            # A group takes no table without a key.
+            cursor.execute(
+                f"CREATE TABLE IF NOT EXISTS bulk.blobs (number SERIAL PRIMARY KEY, body {lane.sql.large_rows})"
+            )
             for _ in range(64):
-                cursor.execute("INSERT INTO bulk.blobs VALUES (REPEAT('x', %s))", (_BLOB_MIB << 20,))
+                cursor.execute("INSERT INTO bulk.blobs (body) VALUES (REPEAT('x', %s))", (_BLOB_MIB << 20,))
         except server.errors as error:
             code = server.code(error)
             if code not in _FULL[server.name]:
@@ -89,7 +93,7 @@ def _full_then_grown(lane: Lane, _draw: random.Random) -> str:
     ended_well(lane.up())
     lane.await_writes()
     now = lane.stack.server_endpoint()
-    lane.stack.sql(now, "INSERT INTO bulk.blobs VALUES (REPEAT('x', 4194304))")
+    lane.stack.sql(now, "INSERT INTO bulk.blobs (body) VALUES (REPEAT('x', 4194304))")
     lane.inside(now.node_name, "rm", "--force", filler)
     _go_on(lane)
     return f"{said}; grown to {volume['sizeGib']} GiB, it went on"

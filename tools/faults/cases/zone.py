@@ -30,11 +30,12 @@ def _leader(lane: Lane) -> str | None:
     return None
 
 
-def _zone_of(lane: Lane, client: str) -> str:
+def zone_of(lane: Lane, client: str) -> str:
+    """The zone of a client."""
     return next(spec.zone for spec in lane.settings.instances if spec.name == client)
 
 
-def _lose(lane: Lane, zone: str) -> str:
+def lose(lane: Lane, zone: str) -> str:
     """Cuts a zone off and waits until Nomad goes on without it; what was lost."""
     led = _leader(lane)
     lane.stack.ctl("cut", zone)
@@ -43,7 +44,8 @@ def _lose(lane: Lane, zone: str) -> str:
 
     def gone() -> bool | None:
         with contextlib.suppress(NomadError):
-            down = {one.name for one in clients.listed(lane.stack.nomad) if one.status == "down"}
+            # Disconnected is one whose allocations Nomad waits for, as a group's members.
+            down = {one.name for one in clients.listed(lane.stack.nomad) if one.status in {"down", "disconnected"}}
             return (names <= down and _leader(lane) not in (None, zone)) or None
         return None
 
@@ -53,30 +55,31 @@ def _lose(lane: Lane, zone: str) -> str:
     return f"{zone}{', with the leader,' if led == zone else ''}"
 
 
-def _heal(lane: Lane, zone: str) -> None:
+def heal(lane: Lane, zone: str) -> None:
+    """Connects a zone again, and waits until the stack is as it was."""
     lane.stack.ctl("heal", zone)
     restore(lane)
 
 
 def _with_database(lane: Lane, draw: random.Random) -> str:
     """The database's volume is in the zone: nobody can have it elsewhere, and it is there when the zone is."""
-    zone = _zone_of(lane, lane.stack.server_endpoint().node_name)
-    lost = _lose(lane, zone)
+    zone = zone_of(lane, lane.stack.server_endpoint().node_name)
+    lost = lose(lane, zone)
     seconds = draw.uniform(0, _LONGEST_S)
     time.sleep(seconds)
-    _heal(lane, zone)
+    heal(lane, zone)
     return f"{lost} lost until Nomad knew and {seconds:.0f} s longer"
 
 
 def _without_database(lane: Lane, draw: random.Random) -> str:
     """Another zone is lost: the database notices nothing."""
     at = lane.stack.server_endpoint()
-    zone = draw.choice([one for one in lane.settings.zones if one != _zone_of(lane, at.node_name)])
-    lost = _lose(lane, zone)
+    zone = draw.choice([one for one in lane.settings.zones if one != zone_of(lane, at.node_name)])
+    lost = lose(lane, zone)
     lane.await_writes()
     now = lane.stack.server_endpoint()
     assert now.allocation_id == at.allocation_id, f"{lane.server.title} started again, though {zone} was lost"
-    _heal(lane, zone)
+    heal(lane, zone)
     return f"{lost} lost; {lane.server.title} stayed on {now.node_name}"
 
 

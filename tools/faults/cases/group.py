@@ -1,0 +1,197 @@
+"""A replication group of which members are lost, one at a time or more: the others go on, and what was lost comes back.
+
+What breaks a single server breaks a group's primary here, by the same functions.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from sandbox.machine.network import INSIDE_LINK
+from tools.faults.cases import disk, drain, instance, process, zone
+from tools.faults.cases.process import kill_all
+from tools.faults.lane import CLIENTS, Lane, addresses
+from tools.faults.members import Watch, await_whole, routed
+from tools.faults.model import Fault
+from tools.faults.victims import Victim, database, in_instance, server_agent
+from tools.trial.running import ended_well
+
+Run = Callable[[Lane, random.Random], str]
+_MEMBERS: Final = 3
+_UNPLANNED_S, _FULL_DISK_S, _PLANNED_S, _ALL_S = 10.0, 30.0, 2.0, 120.0
+"""Targets of the writer's longest pause."""
+_OF_A_SERVER: Final = {
+    "kill -9 of {process}": ("kill -9 of the primary's {process}", _UNPLANNED_S),
+    "kill -9 of dockerd": ("kill -9 of the primary's dockerd", _UNPLANNED_S),
+    "kill -9 of the server agent": ("kill -9 of the leading server agent", _PLANNED_S),
+    "drain with -ignore-system": ("drain of the primary's client with -ignore-system", _PLANNED_S),
+    "drain with the node plugin": ("drain of the primary's client", _PLANNED_S),
+    "full disk, then room is made": ("full disk of the primary", _FULL_DISK_S),
+    "instance stopped by force": ("primary's instance stopped by force", _UNPLANNED_S),
+    "instance cut off for a moment": ("primary's instance cut off for a moment", _UNPLANNED_S),
+    "zone of {title} lost and healed": ("primary's zone lost and healed", _UNPLANNED_S),
+}
+_END_SESSIONS: Final = (
+    "SELECT CONCAT('KILL ', id) FROM performance_schema.processlist "
+    "WHERE user = 'root' AND host NOT LIKE 'localhost%' AND id <> CONNECTION_ID()"
+)
+
+
+def _in_order(run: Run) -> Run:
+    """A fault with the writer on the router of a client that is not hit; afterwards the group is whole."""
+
+    @functools.wraps(run)
+    def wrapped(lane: Lane, draw: random.Random) -> str:
+        primary = lane.stack.server_endpoint()
+        others = [client for client in CLIENTS if client != primary.node_name]
+        draw.shuffle(others)
+        # The second one is the secondary that is hit where one is.
+        routed(lane).hosts = [addresses(lane.settings)[client] for client in (*others, primary.node_name)]
+        for (end,) in lane.stack.sql(primary, _END_SESSIONS):
+            lane.stack.sql(primary, end)
+        lane.await_writes()
+        with Watch(lane) as watch:
+            seen = run(lane, draw)
+            lane.await_writes()
+            lane.problems += await_whole(lane)
+        lane.problems += dict.fromkeys(watch.problems)
+        now = lane.stack.server_endpoint()
+        return f"{seen}; primary on {primary.node_name}, then on {now.node_name}; {watch.told}"
+
+    return wrapped
+
+
+def _secondary(lane: Lane) -> str:
+    """The client of the secondary that is hit."""
+    names = {host: client for client, host in addresses(lane.settings).items()}
+    return names[routed(lane).hosts[1]]
+
+
+def _member(lane: Lane, client: str) -> Victim:
+    return in_instance(lane, f"{lane.server.process}", lane.server.running, client)
+
+
+def _secondary_killed(lane: Lane, _draw: random.Random) -> str:
+    return kill_all(lane, [_member(lane, _secondary(lane))])
+
+
+def _all_killed(lane: Lane, _draw: random.Random) -> str:
+    return kill_all(lane, [_member(lane, client) for client in CLIENTS])
+
+
+def _two_killed(lane: Lane, draw: random.Random) -> str:
+    return kill_all(lane, [database(lane, draw), _member(lane, _secondary(lane))])
+
+
+def _with_leader_killed(lane: Lane, draw: random.Random) -> str:
+    return kill_all(lane, [database(lane, draw), server_agent(lane, draw)])
+
+
+def _frozen(lane: Lane, draw: random.Random) -> str:
+    client, seconds = lane.stack.server_endpoint().node_name, draw.uniform(8, 20)
+    pid = str(lane.pid_inside(client, lane.server.running))
+    lane.inside(client, "kill", "-STOP", pid)
+    lane.injected()
+    time.sleep(seconds)
+    lane.inside(client, "kill", "-CONT", pid)
+    return f"the primary stood still for {seconds:.0f} s"
+
+
+def _stopped_by_docker(lane: Lane, _draw: random.Random) -> str:
+    at = lane.stack.server_endpoint()
+    container = f"{lane.server.name}-{at.allocation_id}"
+    lane.injected()
+    ended_well(lane.inside(at.node_name, "docker", "stop", container))
+    return f"docker stopped the primary on {at.node_name}"
+
+
+def _restarted(lane: Lane, _draw: random.Random) -> str:
+    at = lane.stack.server_endpoint()
+    job = lane.server.member_jobs[CLIENTS.index(at.node_name)]
+    operator = {"NOMAD_TOKEN": lane.stack.env["NOMAD_OPERATOR_TOKEN"]}
+    lane.injected()
+    ended_well(lane.stack.run("nomad", "job", "restart", "-yes", job, more_env=operator))
+    return f"{job} restarted"
+
+
+def _terminated(lane: Lane, draw: random.Random) -> str:
+    """Another instance takes its place, where its member comes back once an operator has recovered its volume."""
+    number = CLIENTS.index(lane.stack.server_endpoint().node_name)
+    fault = next(one for one in instance.FAULTS if one.name == "instance terminated for good")
+    seen = fault.run(lane, draw)
+    ended_well(lane.operate("recover", f"{lane.server.volume}[{number}]", "--yes"))
+    return seen
+
+
+def _zone_of_secondary(lane: Lane, draw: random.Random) -> str:
+    lost, seconds = zone.zone_of(lane, _secondary(lane)), draw.uniform(0, 15)
+    said = zone.lose(lane, lost)
+    time.sleep(seconds)
+    zone.heal(lane, lost)
+    return f"{said} lost"
+
+
+def _two_lost(lane: Lane, draw: random.Random) -> str:
+    """The primary's zone, and with it or a little later a secondary: one member is left, which may not write alone."""
+    lost, later_s = zone.zone_of(lane, lane.stack.server_endpoint().node_name), draw.choice([0.0, 12.0])
+    victim = _member(lane, _secondary(lane))
+    lane.stack.ctl("cut", lost)
+    lane.injected()
+    time.sleep(later_s)
+    victim.kill()
+    before = lane.writer.total
+    time.sleep(draw.uniform(8, 20))
+    written = lane.writer.total - before
+    zone.heal(lane, lost)
+    return f"{lost} lost and {victim.what} killed {later_s:.0f} s later: {written} rows until it was healed"
+
+
+def _unheard(lane: Lane, draw: random.Random) -> str:
+    """What the primary's client sends is dropped; what is sent to it arrives."""
+    client, seconds = lane.stack.server_endpoint().node_name, draw.uniform(8, 20)
+    rule = ("POSTROUTING", "--table", "mangle", "--out-interface", INSIDE_LINK, "--jump", "DROP")
+    ended_well(lane.inside(client, "iptables", "--insert", *rule))
+    lane.injected()
+    time.sleep(seconds)
+    ended_well(lane.inside(client, "iptables", "--delete", *rule))
+    instance.restore(lane)
+    return f"{client} was not heard for {seconds:.0f} s"
+
+
+def _of_a_server() -> Iterator[Fault]:
+    for module in (process, drain, disk, instance, zone):
+        for fault in module.FAULTS:
+            if fault.name in _OF_A_SERVER:
+                name, target_s = _OF_A_SERVER[fault.name]
+                yield replace(fault, name=name, run=_in_order(fault.run), **_common(target_s))
+
+
+def _common(target_s: float) -> dict[str, object]:
+    return {"family": "group", "members": _MEMBERS, "servers": _MEMBERS, "target_s": target_s}
+
+
+def _fault(name: str, run: Run, target_s: float, weight: int = 1, seconds: float = 45) -> Fault:
+    return Fault(
+        name, "group", _in_order(run), weight, members=_MEMBERS, servers=_MEMBERS, target_s=target_s, seconds=seconds
+    )
+
+
+FAULTS = (
+    *_of_a_server(),
+    _fault("kill -9 of a secondary's {process}", _secondary_killed, _UNPLANNED_S),
+    _fault("kill -9 of all three at once", _all_killed, _ALL_S),
+    _fault("kill -9 of the primary and a secondary at once", _two_killed, _ALL_S, weight=2),
+    _fault("kill -9 of the primary and of Nomad's leader", _with_leader_killed, _UNPLANNED_S),
+    _fault("primary's instance terminated", _terminated, _UNPLANNED_S, seconds=90),
+    _fault("primary paused", _frozen, _UNPLANNED_S, weight=2),
+    _fault("primary stopped by docker", _stopped_by_docker, _PLANNED_S),
+    _fault("nomad job restart of the primary", _restarted, _PLANNED_S, weight=2),
+    _fault("a secondary's zone lost and healed", _zone_of_secondary, _UNPLANNED_S),
+    _fault("primary's zone lost and a secondary killed", _two_lost, _ALL_S, weight=2),
+    _fault("primary's client is not heard for a while", _unheard, _UNPLANNED_S, weight=2),
+)
