@@ -70,10 +70,16 @@ job "database-router" {
 
       # A member at another address: HAProxy's master process reads the file again, and goes on listening.
       template {
-        destination   = "local/haproxy.cfg"
-        change_mode   = "signal"
-        change_signal = "SIGUSR2"
-        data          = <<CFG
+        destination = "local/haproxy.cfg"
+        change_mode = "script"
+        # A signal to a task that does not run just then would end the allocation for good.
+        change_script {
+          command       = "/bin/sh"
+          args          = ["-c", "kill -USR2 1"]
+          timeout       = "5s"
+          fail_on_error = false
+        }
+        data = <<CFG
 global
   log stdout format raw local0 notice
   # A process that was replaced does not check its servers any more, so that it would keep sessions with a former primary.
