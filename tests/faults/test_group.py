@@ -21,7 +21,7 @@ from tools.faults.stack_settings import with_server
 from tools.trial.ground import Ground
 from tools.trial.servers import MYSQL, MYSQL_GROUP, POSTGRES
 
-GROUND = Ground("x", cast("Any", "10.0.0.0/24"), 3, spread=True)
+GROUND = Ground("x", cast("Any", "10.0.0.0/24"), 3, clients=3)
 
 
 def test_a_group_has_faults_of_its_own_and_no_other_database_has_them() -> None:

@@ -10,7 +10,6 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from string import ascii_lowercase
 
 from nomad_stateful.nomad.api import NomadApi
 from sandbox.cloud.service import is_alive
@@ -70,9 +69,8 @@ def _with_more_servers(names: list[str], official: Path | None) -> int:
     with tempfile.TemporaryDirectory(prefix="nomad-stateful-examples-") as folder:
         config = Path(folder) / "sandbox.toml"
         # The second client of a zone is where what is drained goes.
-        zones = [f"us-west-2{letter}" for letter in [*ascii_lowercase[:servers], "a"]]
-        clients = [f'[[instances]]\nname = "client-{n}"\nzone = "{zone}"\n' for n, zone in enumerate(zones, 1)]
-        config.write_text("".join([replace(claim(), servers=servers).config, *clients]), encoding="utf-8")
+        ground = replace(claim(), servers=servers, clients=servers + 1)
+        config.write_text(ground.config, encoding="utf-8")
         env = {**os.environ, CONFIG_VARIABLE: str(config), HOME_VARIABLE: str(Path(folder) / "sandbox")}
         words = ["--official", str(official.absolute())] if official else []
         return subprocess.run([sys.executable, "-m", "tools.examples", *names, *words], env=env, check=False).returncode

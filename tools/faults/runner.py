@@ -98,8 +98,9 @@ class Runner:
             name = f"{self.options.name}{number}"
             opened = False
             try:
-                spread = self.options.server.members > 1
-                ground = Ground(name, self._subnet(number), self.options.servers, spread)
+                members = self.options.server.members
+                clients = members if members > 1 else 0
+                ground = Ground(name, self._subnet(number), self.options.servers, clients)
                 with open_lane(number, ground, folder, self.options.official, self.options.server) as lane:
                     opened, lane.without = True, self.options.without
                     self.options.say(f"lane {number}: the sandbox {name} is up, {len(left)} runs to go")

@@ -26,8 +26,8 @@ class Ground:
     subnet: IPv4Network
     servers: int = 1
     """Nomad servers; several are in as many zones."""
-    spread: bool = False
-    """Whether each zone has one client."""
+    clients: int = 0
+    """Clients, in turn in its zones; 0 for those that a sandbox has by itself."""
 
     @property
     def gateway(self) -> IPv4Address:
@@ -46,8 +46,8 @@ class Ground:
         if self.servers == 1:
             return own
         clients = [
-            f'[[instances]]\nname = "client-{number}"\nzone = "{zone}"\n'
-            for number, zone in enumerate(self.zones if self.spread else [], start=1)
+            f'[[instances]]\nname = "client-{number + 1}"\nzone = "{self.zones[number % self.servers]}"\n'
+            for number in range(self.clients)
         ]
         return f"{own}zones = {json.dumps(self.zones)}\nservers = {self.servers}\n{''.join(clients)}"
 
