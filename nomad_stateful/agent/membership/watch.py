@@ -81,13 +81,14 @@ class Watch:
             if paused or alone:
                 self._resumed = seen.at
         self.seen = seen
+        self._ended(seen.at)
 
     def now(self) -> Seen | str:
         """Returns a look that began after the question, or why there is none: a role may have just been handed over."""
         asked = self.clock()
         self._wanted.set()
         with self._looked:
-            self._looked.wait_for(lambda: self._latest >= asked, _ANSWERS_WITHIN_S)
+            self._looked.wait_for(lambda: self._tried >= asked, _ANSWERS_WITHIN_S)
         if self.seen is None or self.seen.at < asked:
             return f"the server does not answer: {self.why}"
         return self.seen
@@ -103,10 +104,6 @@ class Watch:
         """Whether the server was paused, or saw no majority, until a moment ago."""
         return self.clock() - self._resumed < _SETTLES_WITHIN_S
 
-    @property
-    def _latest(self) -> float:
-        return max(self._tried, self.seen.at if self.seen else -1.0)
-
     def _run(self) -> None:
         """Looks by one session, until that fails."""
         began = self._asked()
@@ -114,11 +111,10 @@ class Watch:
             with self.member.own_session() as cursor:
                 while True:
                     self.note(self._look(cursor))
-                    self._tell(began)
                     began = self._asked()
         except (ServerError, OSError, ValueError) as error:
             self.why = str(error)
-            self._tell(began)
+            self._ended(began)
 
     def _asked(self) -> float:
         """Waits for a question, and not for long; the questions of many routers have one look."""
@@ -127,7 +123,7 @@ class Watch:
         self._wanted.clear()
         return self.clock()
 
-    def _tell(self, began: float) -> None:
+    def _ended(self, began: float) -> None:
         with self._looked:
             self._tried = began
             self._looked.notify_all()
