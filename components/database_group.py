@@ -71,9 +71,10 @@ class DatabaseGroup(Component):
         last = self._members(name, args, parent)
         # After a single server has given up its port, and its service's name.
         router = own.job("database-router", job_variables.database_router(args), [last.release])
+        health = own.health(router, "router", server["timeout_s"])
         service = get_service_output(
-            # After the members, so that there is a primary.
-            job_id=pulumi.Output.all(router.name, last.allocation_id).apply(lambda known: str(known[0])),
+            # Of the allocation, so that nothing is asked before there is one.
+            job_id=pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0])),
             namespace=server["placement"]["namespace"],
             group="router",
             port_label="db",

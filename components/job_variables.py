@@ -201,6 +201,7 @@ def database_router(args: "DatabaseGroupArgs") -> dict[str, Any]:
             "agent_port": member["agent_port"],
             "max_lag_s": router["max_lag_s"],
         },
+        "health": deadlines(server["timeout_s"]),
     }
 
 

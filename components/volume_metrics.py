@@ -25,16 +25,19 @@ class VolumeMetricsArgs(TypedDict):
     """How the exporter runs."""
     service: ExporterService
     """Where the exporters are found."""
+    timeout_s: NotRequired[int]
+    """How long to wait for the exporters to run, in seconds; 300 if left out."""
 
 
 class VolumeMetrics(Component):
     """node_exporter's filesystem collector on every client: Nomad does not ask the drivers how full volumes are."""
 
     job_id: pulumi.Output[str]
-    """Id of the job."""
+    """Id of the job, once it runs on every client."""
 
     def __init__(self, name: str, args: VolumeMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("VolumeMetrics", name, opts)
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
-        self.job_id = own.job("volume-metrics", job_variables.volume_metrics(args)).name
+        job = own.job("volume-metrics", job_variables.volume_metrics(args))
+        self.job_id = own.health(job, "exporter", args.get("timeout_s", 300)).job_id
         self.register_outputs({"job_id": self.job_id})

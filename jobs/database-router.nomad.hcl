@@ -22,6 +22,11 @@ variable "members" {
   type        = object({ names = list(string), agent_port = number, max_lag_s = number })
 }
 
+variable "health" {
+  description = "Time that each has to lead to the primary, and after which a new version is given up."
+  type        = object({ deadline = string, progress_deadline = string })
+}
+
 locals {
   lookup = var.service.provider == "consul" ? "service" : "nomadService"
   any    = var.service.provider == "consul" ? "|any" : ""
@@ -40,6 +45,14 @@ job "database-router" {
 
   # A router on every client: whoever asks its own client's does not depend on another zone.
   type = "system"
+
+  # A new version reaches the next client once it leads to the primary on the one before it.
+  update {
+    max_parallel      = 1
+    min_healthy_time  = "1s"
+    healthy_deadline  = var.health.deadline
+    progress_deadline = var.health.progress_deadline
+  }
 
   group "router" {
     network {

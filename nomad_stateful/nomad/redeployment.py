@@ -13,10 +13,19 @@ from nomad_stateful.waiting import Context
 
 def failed_deployment(api: NomadApi, job: Mapping[str, Any]) -> str:
     """Returns why the deployment of the job's newest version failed; empty if it did not, or there is none."""
-    deployment = api.find(f"{job_path(job['ID'])}/deployment", namespace=job["Namespace"]) or {}
-    if deployment.get("JobVersion") != job["Version"] or deployment.get("Status") != "failed":
-        return ""
-    return str(deployment.get("StatusDescription") or "it failed")
+    deployment = _deployment(api, job)
+    return str(deployment.get("StatusDescription") or "it failed") if deployment.get("Status") == "failed" else ""
+
+
+def is_deploying(api: NomadApi, job: Mapping[str, Any]) -> bool:
+    """Returns whether the job's newest version is being deployed."""
+    return _deployment(api, job).get("Status") not in {None, "successful", "failed", "cancelled"}
+
+
+def _deployment(api: NomadApi, job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the deployment of the job's newest version; nothing where there is none."""
+    found = api.find(f"{job_path(job['ID'])}/deployment", namespace=job["Namespace"]) or {}
+    return found if found.get("JobVersion") == job["Version"] else {}
 
 
 def deploy_again(ctx: Context, api: NomadApi, job: Mapping[str, Any]) -> int:

@@ -42,6 +42,11 @@ def is_running(stub: Mapping[str, Any]) -> bool:
     return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] == "running")
 
 
+def is_live(stub: Mapping[str, Any]) -> bool:
+    """Returns whether Nomad wants the allocation to run, and its client has not said that it ended, or gone away."""
+    return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] in LIVE)
+
+
 def is_healthy(stub: Json) -> bool:
     """Returns whether an allocation runs and its deployment found it healthy."""
     deployment = stub.get("DeploymentStatus") or {}
@@ -51,6 +56,11 @@ def is_healthy(stub: Json) -> bool:
 def is_unhealthy(stub: Mapping[str, Any]) -> bool:
     """Returns whether its deployment found the allocation unhealthy."""
     return (stub.get("DeploymentStatus") or {}).get("Healthy") is False
+
+
+def is_unjudged(stub: Mapping[str, Any]) -> bool:
+    """Returns whether no deployment has said yet how the allocation is."""
+    return (stub.get("DeploymentStatus") or {}).get("Healthy") is None
 
 
 def last_events(stub: Json, newest: int = 3) -> list[str]:

@@ -14,7 +14,7 @@ class JobHealthProperties(Properties):
     )
     namespace: Text = text("The job's Nomad namespace.", default="default", replaces=True, rule=rules.name("default"))
     allocations: Integer = integer(
-        "Allocations that have to be healthy.",
+        "Allocations that have to be healthy; of a system job at least so many, and all that are placed.",
         default=1,
         rule=rules.whole_number(1, 10000, "It is the count of the group; 1 is the default"),
     )

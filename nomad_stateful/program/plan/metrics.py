@@ -56,6 +56,7 @@ def volume_metrics(settings: Settings) -> VolumeMetricsArgs | None:
         "placement": placement(settings),
         "task": _task(exporter),
         "service": _service(settings.metrics, exporter),
+        "timeout_s": exporter.timeout_s,
     }
 
 

@@ -35,6 +35,7 @@ class Exporter(Section):
     port: int = Field(0, ge=0, le=65535, description="Port on the client; 0 lets Nomad choose one.")
     cpu_mhz: int = Field(50, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
     memory_mib: int = Field(64, ge=32, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
+    timeout_s: int = Field(300, ge=10, le=DAY_S, description="How long `up` waits for the exporter to run, in seconds.")
 
 
 class DatabaseExporter(Exporter):
@@ -42,7 +43,6 @@ class DatabaseExporter(Exporter):
 
     job_id: Identifier = Field("metrics", description="Id of the exporter's job.")
     image: PinnedImage = Field("", description="Image with a pinned tag or digest.")
-    timeout_s: int = Field(300, ge=10, le=DAY_S, description="How long `up` waits for the exporter to run, in seconds.")
 
 
 class VolumeExporter(Exporter):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
@@ -92,8 +92,13 @@ class JobHealth(ResourceInAccount):
         wanted = inputs.get("allocations", 1)
         query = {"namespace": inputs["namespace"]}
         for listed in watch(progress, api, f"{path}/allocations", **query):
-            stubs = [stub for stub in _of_group(listed or [], inputs["group"]) if stub["JobVersion"] >= version]
+            placed = _of_group(listed or [], inputs["group"])
+            stubs = [stub for stub in placed if stub["JobVersion"] >= version]
             healthy = [stub for stub in stubs if running_job.is_healthy(stub)]
+            if job.get("Type") == "system":
+                # One on each client, those of an earlier version among them until they are replaced.
+                wanted = max(wanted, sum(map(running_job.is_live, placed)))
+                healthy += _without_deployment(api, job | {"Version": version}, stubs)
             if len(healthy) >= wanted:
                 return _outputs(_newest(healthy))
             if any(running_job.is_unhealthy(stub) for stub in stubs):
@@ -132,6 +137,12 @@ class JobHealth(ResourceInAccount):
                 f"there is no {path} in namespace {namespace}: run `pulumi up --refresh` to register it again"
             ) from error
         return job
+
+
+def _without_deployment(api: NomadApi, job: Mapping[str, Any], stubs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns those that run and are in no deployment: of a client that came later, or of Nomad Enterprise 1.10."""
+    unjudged = [stub for stub in stubs if running_job.is_running(stub) and running_job.is_unjudged(stub)]
+    return [] if not unjudged or redeployment.is_deploying(api, job) else unjudged
 
 
 def _described(count: int) -> str:

@@ -168,3 +168,25 @@ def test_at_the_deadline_it_names_the_job_that_keeps_a_volume_from_it(
         plugin.create(TYPE, INPUTS | {"timeoutS": 1})
     said = "volume data is claimed by allocation 8f3c2a1b of job keeper on client-1 (running)"
     assert (said in failed.value.message) == named
+
+
+def test_a_system_job_is_awaited_on_every_client_that_has_one_of_it(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/db", job(2) | {"Type": "system"})
+    away = allocation("away", 1, ClientStatus="unknown")
+    nomad.put("job/db/allocations", [allocation("first", 2), allocation("old", 1), away])
+    with pytest.raises(Failed, match="has 1 healthy allocations of 2 after 1 s"):
+        plugin.create(TYPE, INPUTS | {"timeoutS": 1})
+    nomad.put("job/db/allocations", [allocation("first", 2), allocation("second", 2, CreateIndex=30), away])
+    assert plugin.create(TYPE, INPUTS)["allocationId"] == "second"
+
+
+def test_of_a_system_job_what_runs_counts_once_its_deployment_has_ended(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    nomad.put("job/db", job(2) | {"Type": "system"})
+    nomad.put("job/db/allocations", [allocation("first", 2), allocation("came-later", 2, healthy=None)])
+    nomad.put("job/db/deployment", {"JobVersion": 2, "Status": "running"})
+    with pytest.raises(Failed, match="has 1 healthy allocations of 2 after 1 s"):
+        plugin.create(TYPE, INPUTS | {"timeoutS": 1})
+    nomad.put("job/db/deployment", {"JobVersion": 2, "Status": "successful"})
+    plugin.create(TYPE, INPUTS)

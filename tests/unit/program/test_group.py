@@ -145,6 +145,11 @@ def test_the_members_are_told_who_begins_and_the_routers_come_with_the_first_one
     assert made["mysql-job"].inputs["jobspec"].count('job "database-router"') == 1
 
 
+def test_an_up_waits_for_the_routers_too() -> None:
+    health = record(config())["mysql-health"].inputs
+    assert (health["jobId"], health["group"]) == ("mysql-server-router", "router")
+
+
 def test_the_first_member_takes_the_place_of_a_single_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """With its gate, its job and its passwords; all others of the group are new."""
     aliases: dict[str, list[tuple[str, str]]] = {}

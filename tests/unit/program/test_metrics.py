@@ -135,6 +135,12 @@ def test_the_exporters_can_be_registered_in_consul() -> None:
         assert variables(found[f"{name}-job"])["service"]["provider"] == "consul"
 
 
+def test_an_up_waits_for_the_exporters(measured: Resources) -> None:
+    for job_id in ("mysql-metrics", "volume-metrics"):
+        health = measured[f"{job_id}-health"].inputs
+        assert (health["jobId"], health["group"], health["timeoutS"]) == (job_id, "exporter", 300)
+
+
 def test_preview_has_nomad_place_the_exporters_too() -> None:
     known = {job.key: job for job in planned(with_metrics(True)).jobs}
     assert not known["metrics.mysql.jobId"].on_every_client
