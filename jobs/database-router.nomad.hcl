@@ -110,7 +110,8 @@ defaults
   timeout server 8h
   timeout check 1s
   http-check expect status 200
-  default-server inter 500ms fastinter 100ms downinter 300ms fall 2 rise 1 on-marked-down shutdown-sessions
+  # Nobody is taken for the primary before the first check: a router that starts, or reads its file again, leads nowhere.
+  default-server init-state fully-down inter 500ms fastinter 100ms downinter 300ms fall 2 rise 1 on-marked-down shutdown-sessions
 
 listen primary
   bind :{{ env "NOMAD_PORT_db" }}

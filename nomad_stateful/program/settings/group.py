@@ -23,7 +23,7 @@ _LEAST_MIB = 512
 class Router(Section):
     """HAProxy on every client, which follows the primary."""
 
-    image: PinnedImage = Field("haproxy:3.2.9", description="Image with a pinned tag or digest.")
+    image: PinnedImage = Field("haproxy:3.2.9", description="Image with a pinned tag or digest: HAProxy 3.1 or newer.")
     cpu_mhz: int = Field(50, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
     memory_mib: int = Field(64, ge=32, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
 

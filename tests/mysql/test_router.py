@@ -1,0 +1,213 @@
+"""A group's router leads to the member whose agent says that it is the primary, and to nobody else, at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import signal
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from os import kill
+from pathlib import Path
+
+import pytest
+
+from tests.image_roots import unpack
+from tests.mysql.place import Place, place, task
+from tests.ports import unused_port
+
+NAMES = ("mysql-server-1", "mysql-server-2", "mysql-server-3")
+ADDRESSES = {name: f"127.9.0.{number}" for number, name in enumerate(NAMES, start=1)}
+
+
+@dataclass
+class Members:
+    """Servers that greet with their name and hold the session, and their agents."""
+
+    port: int
+    agent_port: int
+    primary: str = ""
+    answers: bool = True
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def server(self, name: str) -> socketserver.ThreadingTCPServer:
+        """Greets, and keeps the session until it is cut."""
+        members = self
+
+        class Session(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                self.request.sendall(f"{name}\n".encode())
+                self.request.settimeout(0.1)
+                while not members.ended.is_set():
+                    try:
+                        if not self.request.recv(1):
+                            return
+                    except TimeoutError:
+                        continue
+                    except ConnectionResetError:
+                        return
+
+        return _Tcp((ADDRESSES[name], self.port), Session)
+
+    def agent(self, name: str) -> ThreadingHTTPServer:
+        """Says who is the primary; a replica is whoever is not."""
+        members = self
+
+        class Answers(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                is_primary = members.primary == name
+                wanted = is_primary if self.path.startswith("/primary") else bool(members.primary) and not is_primary
+                self.send_response(200 if wanted and members.answers else 503)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing."""
+
+        return ThreadingHTTPServer((ADDRESSES[name], self.agent_port), Answers)
+
+
+class _Tcp(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+@pytest.fixture
+def members() -> Iterator[Members]:
+    made = Members(unused_port(), unused_port())
+    servers = [one for name in NAMES for one in (made.server(name), made.agent(name))]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield made
+    made.ended.set()
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@dataclass
+class Router:
+    """HAProxy as its job runs it."""
+
+    place: Place
+    ports: dict[str, int]
+
+    def session(self, label: str = "db") -> socket.socket | None:
+        """Returns a session with whom it leads to; None where it leads nowhere."""
+        with contextlib.suppress(OSError):
+            made = socket.create_connection(("127.0.0.1", self.ports[label]), timeout=2)
+            if made.recv(1, socket.MSG_PEEK):
+                return made
+            made.close()
+        return None
+
+    def leads_to(self, label: str = "db") -> str:
+        session = self.session(label)
+        if session is None:
+            return ""
+        with session:
+            return session.recv(100).decode().strip()
+
+    def ready(self) -> int:
+        connection = HTTPConnection("127.0.0.1", self.ports["state"], timeout=2)
+        try:
+            connection.request("GET", "/ready")
+            return connection.getresponse().status
+        except OSError:
+            return 0
+        finally:
+            connection.close()
+
+    def read_again(self) -> None:
+        """What the job's template does where a member has another address."""
+        process = self.place.started[-1]
+        child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+        kill(child, signal.SIGUSR2)
+
+
+@pytest.fixture(scope="module")
+def haproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("image")
+    unpack("haproxy", folder / "haproxy")
+    yield folder / "haproxy"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def router(haproxy: Path, nomad: Path, members: Members, tmp_path: Path) -> Iterator[Router]:
+    variables = {"members": {"names": list(NAMES), "agent_port": members.agent_port, "max_lag_s": 10}}
+    found = task(nomad, "database-router", "router", variables)
+    ports = {label: unused_port() for label in ("db", "read", "state")}
+
+    def services(text: re.Match[str]) -> str:
+        line = text[2].replace("{{ .Address }}", ADDRESSES[text[1]])
+        return line.replace("{{ .Port }}", str(members.port))
+
+    with place(haproxy, tmp_path / "router", ports["db"]) as made:
+        (config,) = found.files.values()
+        config = re.sub(r'{{ range nomadService "([^"]+)" }}(.*?\n){{ end }}', services, config, flags=re.DOTALL)
+        config = re.sub(r'{{ env "NOMAD_PORT_(\w+)" }}', lambda name: str(ports[name[1]]), config)
+        (made.root / "local/haproxy.cfg").write_text(config)
+        made.start(found)
+        yield Router(made, ports)
+
+
+def until(holds: Callable[[], bool], within_s: float = 10) -> None:
+    end = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def seen_for(seconds: float, look: Callable[[], object]) -> set[object]:
+    """Returns all that was seen in a while."""
+    end, found = time.monotonic() + seconds, set()
+    while time.monotonic() < end:
+        found.add(look())
+    return found
+
+
+def test_one_that_has_just_started_is_not_ready_before_it_has_asked(router: Router) -> None:
+    seen: set[int] = set()
+    until(lambda: seen.add(router.ready()) or 503 in seen)  # type: ignore[func-returns-value]
+    assert 200 not in seen | seen_for(2, router.ready)
+    assert router.leads_to("db") == router.leads_to("read") == ""
+
+
+def test_it_follows_the_primary_and_cuts_its_sessions(router: Router, members: Members) -> None:
+    members.primary = "mysql-server-2"
+    until(lambda: router.leads_to() == "mysql-server-2")
+    until(lambda: router.ready() == 200)
+    until(lambda: router.leads_to("read") != "")
+    assert seen_for(1, lambda: router.leads_to("read")) <= {"mysql-server-1", "mysql-server-3"}
+    session = router.session()
+    assert session is not None
+    with session:
+        session.settimeout(5)
+        members.primary = "mysql-server-3"
+        while session.recv(100):
+            pass
+    until(lambda: router.leads_to() == "mysql-server-3")
+
+
+def test_one_that_reads_its_file_again_leads_to_nobody_else_meanwhile(router: Router, members: Members) -> None:
+    members.primary = "mysql-server-2"
+    until(lambda: router.leads_to() == "mysql-server-2")
+    router.read_again()
+    assert seen_for(2, router.leads_to) <= {"mysql-server-2", ""}
+    until(lambda: router.leads_to() == "mysql-server-2")
+
+
+def test_where_no_agent_says_yes_it_serves_nobody(router: Router, members: Members) -> None:
+    members.primary = "mysql-server-1"
+    until(lambda: router.leads_to() == "mysql-server-1")
+    members.answers = False
+    until(lambda: router.leads_to() == "")
+    until(lambda: router.leads_to("read") == "" and router.ready() == 503)
