@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import pulumi
 import pulumi_nomad as nomad
@@ -42,6 +42,17 @@ class RegisteredVolume(TypedDict):
     """The same of its awsConfig."""
 
 
+class Former(NamedTuple):
+    """Another component that had the volume, whose gate this one's takes the place of."""
+
+    name: str
+    """First part of its resources' names."""
+    urn: pulumi.Input[str]
+    """The component."""
+    end: pulumi.Resource
+    """Comes before the gate: what ends the use of the volume there."""
+
+
 @dataclass(frozen=True)
 class Consumer:
     """A job on CSI volumes, as a part of the component that is its parent."""
@@ -71,12 +82,15 @@ class Consumer:
         *,
         earlier_suffixes: Sequence[str] = (),
         change: pulumi.Input[str] | None = None,
+        former: Former | None = None,
     ) -> VolumeRelease:
         """Stands between the volume's registration and the job, and keeps it until the job has released it.
 
         `change` is another value whenever the job changes (see `change`); one of a job's gates suffices to have it.
         """
         earlier = [pulumi.Alias(name=f"{self.name}-{earlier}") for earlier in earlier_suffixes]
+        if former is not None:
+            earlier.append(pulumi.Alias(name=f"{former.name}-{suffix}", parent=former.urn))
         return VolumeRelease(
             f"{self.name}-{suffix}",
             volume_id=volume["volume_id"],
@@ -87,11 +101,20 @@ class Consumer:
             registration_id=volume["registration_id"],
             triggers=None if change is None else {"job": change, "restart": volume["restart_id"]},
             timeout_s=timeout_s,
-            opts=pulumi.ResourceOptions(parent=self.parent, aliases=earlier, depends_on=self.claims),
+            opts=pulumi.ResourceOptions(
+                parent=self.parent,
+                aliases=earlier,
+                depends_on=[*self.claims, *([former.end] if former is not None else [])],
+            ),
         )
 
     def only_gate(
-        self, volume: RegisteredVolume, timeout_s: int, *, change: pulumi.Input[str] | None = None
+        self,
+        volume: RegisteredVolume,
+        timeout_s: int,
+        *,
+        change: pulumi.Input[str] | None = None,
+        former: Former | None = None,
     ) -> VolumeRelease:
         """Returns the gate of a job with one volume, another one for each volume.
 
@@ -100,7 +123,7 @@ class Consumer:
         """
         names = [volume.get("name"), volume.get("earlier_name")]
         suffixes = [*(f"release-{name}" for name in names if name), "volume-release"]
-        return self.gate(suffixes[0], volume, timeout_s, earlier_suffixes=suffixes[1:], change=change)
+        return self.gate(suffixes[0], volume, timeout_s, earlier_suffixes=suffixes[1:], change=change, former=former)
 
     def change(self, spec: str, settings: Mapping[str, Any]) -> pulumi.Output[str]:
         """Tells one version of the job from another, by its job file and what is set in it besides its gates."""

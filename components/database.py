@@ -7,13 +7,13 @@ import pulumi
 
 from nomad_stateful.components import job_variables
 from nomad_stateful.components.account import account_of, in_account
-from nomad_stateful.components.component_type import Component
-from nomad_stateful.components.consumer import Consumer, RegisteredVolume
+from nomad_stateful.components.component_type import Component, component_type
+from nomad_stateful.components.consumer import Consumer, Former, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
 from nomad_stateful.components.restart import JobRestart
 from nomad_stateful.databases.model import Database
-from nomad_stateful.sdk import GeneratedSecret, VolumeRelease, get_service_output
+from nomad_stateful.sdk import GeneratedSecret, ReplicationGroup, VolumeRelease, get_service_output
 
 
 class DatabaseTask(TypedDict):
@@ -171,6 +171,8 @@ class DatabaseServerArgs(TypedDict):
     """Where the server's logs are copied to, of a database that has some (MySQL 8.0 or newer); nowhere if left out."""
     member: NotRequired[DatabaseMember | None]
     """The group that it is a member of; a single server if left out."""
+    former_members: NotRequired[list[str]]
+    """Of a single server that takes the place of a group: the jobs of its members, the first with this volume."""
     passwords: NotRequired[DatabasePasswords | None]
     """Passwords that it has in common with others; of its own if left out."""
     release_timeout_s: int
@@ -198,14 +200,20 @@ class DatabaseServer(Component):
 
     def __init__(self, name: str, args: DatabaseServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         opts = in_account(type(self).__name__, name, account_of([args["volume"]]), opts)
-        super().__init__(self._type_name, name, opts)
-        kind = self._database
+        kind, members = self._database, args.get("former_members")
+        former = pulumi.ResourceOptions(aliases=[pulumi.Alias(type_=self._group_type)] if members else None)
+        super().__init__(self._type_name, name, pulumi.ResourceOptions.merge(opts, former))
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
         passwords = args.get("passwords") or drawn_passwords(name, kind, args, self)
         self.account_passwords = by_account(passwords)
         change = own.change("database", job_variables.database(kind, args))
         # The gate of its volume, for what comes after it; no output, since those have types of the schema.
-        self.release = release = own.only_gate(args["volume"], args["release_timeout_s"], change=change)
+        self.release = release = own.only_gate(
+            args["volume"],
+            args["release_timeout_s"],
+            change=change,
+            former=self._former(name, args, members, opts) if members else None,
+        )
         variable = own.variable(_secrets(args, passwords), [release])
         job = own.job("database", _variables(kind, args, release), depends_on=[variable], purged_by_gate=True)
         health = own.health(job, kind.name, args["timeout_s"])
@@ -222,6 +230,28 @@ class DatabaseServer(Component):
         self.allocation_id = service.apply(lambda known: known.allocation_id)
         self.password = pulumi.Output.secret(passwords["root"])
         self.register_outputs({"host": self.host, "port": self.port, "password": self.password})
+
+    @property
+    def _group_type(self) -> str:
+        return component_type(f"{self._database.name.capitalize()}Group")
+
+    def _former(
+        self, name: str, args: DatabaseServerArgs, members: list[str], opts: pulumi.ResourceOptions | None
+    ) -> Former:
+        """Returns the member of a group whose place the server takes, after the group was dissolved."""
+        dissolved = ReplicationGroup(
+            f"{name}-group",
+            job_id=args["job_id"],
+            namespace=args["placement"]["namespace"],
+            candidate=members[0],
+            dissolved=True,
+            others=members[1:],
+            member_group=self._database.name,
+            timeout_s=args["timeout_s"],
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        group = pulumi.create_urn(name, self._group_type, (opts and opts.parent) or None)
+        return Former(members[0], pulumi.create_urn(members[0], component_type(self._type_name), group), dissolved)
 
 
 def drawn_passwords(

@@ -24,6 +24,10 @@ class MemberState:
     role: str = ""
     """PRIMARY or SECONDARY."""
     lag_s: float | None = None
+    view: tuple[str, ...] = ()
+    """Hosts of the members that it sees."""
+    unapplied: str = ""
+    """Transactions that it has received and not executed, as a set of GTIDs."""
     zone: str = ""
     """Where its volume is, for who knows that."""
     why: str = ""
@@ -64,7 +68,7 @@ def _asked(job: str, at: Endpoint) -> MemberState:
         with httpx2.Client(timeout=_TIMEOUT_S, trust_env=False) as client:
             said = client.get(f"http://{at.host}:{at.port}/").raise_for_status().json()
         return _state(job, at, said)
-    except (httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
+    except (httpx2.HTTPError, ValueError, TypeError, AttributeError, KeyError) as error:
         why = f"its agent on {at.node_name} ({at.host}:{at.port}) does not answer: {_line(error)}"
         return MemberState(job, at, why=why)
 
@@ -77,7 +81,9 @@ def _state(job: str, at: Endpoint, said: dict[str, Any]) -> MemberState:
     elif not why and state == ONLINE and role == PRIMARY and said.get("read_only"):
         why = "it is read-only"
     lag_s = float(said["lag_s"]) if state and said.get("lag_s") is not None else None
-    return MemberState(job, at, state, role, lag_s, why=why if state or why else "its agent does not say what it is")
+    view = tuple(str(one["host"]) for one in said.get("members") or ())
+    why = why if state or why else "its agent does not say what it is"
+    return MemberState(job, at, state, role, lag_s, view, str(said.get("unapplied") or ""), why=why)
 
 
 def _line(error: Exception) -> str:

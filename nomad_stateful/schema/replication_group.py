@@ -1,8 +1,8 @@
 """The fields of ReplicationGroup."""
 
-from nomad_stateful.schema import rules
-from nomad_stateful.schema.fields import text
-from nomad_stateful.schema.properties import Properties, RequiredText, Text, computed
+from nomad_stateful.schema import rules, timeouts
+from nomad_stateful.schema.fields import boolean, text, texts
+from nomad_stateful.schema.properties import Boolean, Integer, Properties, RequiredText, Text, Texts, computed
 
 
 class ReplicationGroupProperties(Properties):
@@ -17,8 +17,16 @@ class ReplicationGroupProperties(Properties):
         required=True,
         rule=rules.volume_name(),
     )
-    first = computed(text("Job of the member that begins it."))
-    group_id = computed(text("A UUID, under which the group's transactions are numbered."))
+    dissolved: Boolean = boolean(
+        "Whether a single server goes on with the candidate's volume: before anything that depends on this changes, "
+        "the others are stopped, and the candidate has every row.",
+        default=False,
+    )
+    others: Texts = texts("Jobs of the other members, for a group that is dissolved.", default=[])
+    member_group: Text = text("Group of the members' jobs, such as mysql, for a group that is dissolved.", default="")
+    timeout_s: Integer = timeouts.seconds("Seconds that dissolving it may take.", 300)
+    first = computed(text("Job of the member that begins it; empty once it is dissolved."))
+    group_id = computed(text("A UUID, under which the group's transactions are numbered; empty once it is dissolved."))
 
 
 REPLICATION_GROUP = ReplicationGroupProperties.table

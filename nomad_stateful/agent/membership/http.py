@@ -59,6 +59,7 @@ class Answers:
             "members": [{"host": host, "state": state, "role": role} for host, state, role in seen.view],
             "lag_s": seen.lag_s,
             "executed": str(answer.transactions.executed),
+            "unapplied": str(answer.transactions.received - answer.transactions.executed),
             "disk": self.watch.disk.failure,
         }
 

@@ -42,13 +42,17 @@ def database(settings: Settings, copies: Mapping[str, DumpCopies]) -> StackDatab
 
 def _server(settings: Settings, section: DatabaseSection, logs: DumpCopies | None) -> DatabaseServerArgs:
     """Returns the server on its registered volume, of a set on the first."""
-    first = settings.volume(section.volume).members[0].volume_id
+    volume = settings.volume(section.volume)
+    first = volume.members[0].volume_id
+    # A set without a group is what one leaves behind.
+    former = member_names(section.job_id) if volume.count is not None and section.replication is None else []
     return {
+        "former_members": former,
         "job_id": section.job_id,
         "owner": THIS_STACK,
         "placement": placement(settings),
         "volume": registered_volume(settings, section.volume, first),
-        "access_mode": settings.volume(section.volume).access_mode,
+        "access_mode": volume.access_mode,
         "mount_path": section.mount_path,
         "data_dir": section.data_dir,
         "port": section.port,

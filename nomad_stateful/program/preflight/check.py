@@ -127,10 +127,11 @@ def _database_problems(settings: Settings, registered: list[dict[str, Any]]) -> 
             pulumi.warn(visible(warning))
     for warning in database.unverified(settings, section):
         pulumi.warn(warning)
+    is_set = settings.volume(section.volume).count is not None
     return [
         problem
         for job in servers
-        for problem in (*database.unreadable(section, job), *database.former_group(section, job))
+        for problem in (*database.unreadable(section, job), *database.former_group(section, job, is_set=is_set))
     ]
 
 

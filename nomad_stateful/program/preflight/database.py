@@ -39,12 +39,12 @@ def unreadable(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem
     return []
 
 
-def former_group(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem]:
-    """Returns the problem with a group that is to be a single server: its members would go on without their routers."""
-    if section.replication is not None or "router" not in {task["name"] for task in job["tasks"]}:
+def former_group(section: DatabaseSection, job: Mapping[str, Any], *, is_set: bool) -> list[Problem]:
+    """Returns the problem with a group that is to be a single server and lose its volumes in the same `up`."""
+    if is_set or "router" not in {task["name"] for task in job["tasks"]}:
         return []
-    rule = f"{section.job_id} is a group of three servers, of which no single one is made"
-    remedy = "set it again, or restore a dump into a stack with a single server (docs/group.md)"
+    rule = f"{section.job_id} is a group of three servers, whose rows the first has to have before the others go"
+    remedy = f"leave volumes.{section.volume} the set that it is for this `up`; a later one may take the others"
     return [Problem(f"{section.kind.name}.group", "left out", rule, remedy)]
 
 

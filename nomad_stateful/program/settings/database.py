@@ -202,7 +202,9 @@ class DatabaseSection(Section):
         """Ids that tell whether it runs as the other thing yet: a single server, or a group."""
         if self.kind.group is None:
             return []
-        return [self.job_id] if self.replication is not None else [group.router_name(self.job_id)]
+        if self.replication is not None:
+            return [self.job_id]
+        return [group.member_names(self.job_id)[0], group.router_name(self.job_id)]
 
     @property
     def backup_job_ids(self) -> list[str]:

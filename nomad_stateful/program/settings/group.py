@@ -95,16 +95,19 @@ def _check_image(section: DatabaseSection) -> None:
     raise Refusal("image", section.image, rule, "set a newer one, or remove group")
 
 
+def could_be(section: DatabaseSection, volume: Volume) -> bool:
+    """Returns whether the volume is a set of three, one a zone: a group's, or what it leaves behind."""
+    zones = {member.zone for member in volume.members}
+    return section.kind.group is not None and volume.count == SIZE and len(zones) == SIZE
+
+
 def check_volumes(section: DatabaseSection, volume: Volume) -> None:
     """Raises Refusal unless the volumes are a set of three, one a zone."""
     key = f"{section.kind.name}.volume"
     zones = [member.zone for member in volume.members]
-    if volume.count == SIZE and len(set(zones)) == SIZE:
+    if could_be(section, volume):
         return
     found = f"it is {volume.count or 1} in {', '.join(dict.fromkeys(zones))}"
-    raise Refusal(
-        key,
-        volume.name,
-        f"a group has {SIZE} volumes in {SIZE} zones, and {found}",
-        f"set volumes.{volume.name}.count to {SIZE}, and its zones to {SIZE} different ones",
-    )
+    rule = f"a group has {SIZE} volumes in {SIZE} zones, and {found}"
+    remedy = f"set volumes.{volume.name}.count to {SIZE}, and its zones to {SIZE} different ones"
+    raise Refusal(key, volume.name, rule, remedy)

@@ -151,7 +151,7 @@ def check_database(section: DatabaseSection, volumes: list[Volume]) -> None:
     is_group = section.replication is not None
     names = [volume.name for volume in volumes if is_group or volume.count is None]
     volume = next((volume for volume in volumes if volume.name == section.volume), None)
-    if volume is None or (volume.count is not None and not is_group):
+    if volume is None or not (is_group or volume.count is None or group.could_be(section, volume)):
         rule = "there is no such volume" if volume is None else f"this is a set, and {title} has a single volume"
         raise Refusal(key, section.volume, rule, f"use one of {', '.join(names)}")
     writable = volume.access_mode in ("single-node-writer", "multi-node-single-writer", "multi-node-multi-writer")

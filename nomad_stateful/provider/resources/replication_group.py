@@ -1,43 +1,59 @@
-"""ReplicationGroup: who begins a database's replication group, decided once."""
+"""ReplicationGroup: who begins a database's replication group, decided once, and its end in a single server."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad import group_members
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.consumer_job import ConsumerJob
+from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import LIVE
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.schema.replication_group import REPLICATION_GROUP
-from nomad_stateful.waiting import Context
+from nomad_stateful.waiting import Context, Pending, Progress
+
+_LOOK_EVERY_S = 1.0
+_NONE = {"first": "", "groupId": ""}
 
 
 class ReplicationGroup(DeclaredResource):
     """Decides in create; a decision whose variable is lost is written again as the state has it.
 
-    Another candidate changes nothing: the group has begun, or may have.
+    Another candidate changes nothing: the group has begun, or may have. One that is dissolved is over: where it is to
+    be a group again, that is another one.
     """
 
     table = REPLICATION_GROUP
     why_no_import = "it is nothing without its members"
 
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
+    def __init__(
+        self,
+        api: Callable[[], NomadApi],
+        ask: Callable[[NomadApi, str, str, str], MemberState] = group_members.ask,
+    ) -> None:
         self._api = api
+        self._ask = ask
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         detailed = input_diff(old_inputs, news, self.replace_on)
-        if not detailed and self._record(state).read() is None:
+        if not detailed and not news["dissolved"] and self._record(state).read() is None:
             detailed["candidate"] = Kind.UPDATE
         return Diff(detailed)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        decided = self._record(inputs).decide(Decision(inputs["candidate"], str(uuid.uuid4())))
-        return f"{inputs['namespace']}/{inputs['jobId']}", inputs | _outputs(decided)
+        return f"{inputs['namespace']}/{inputs['jobId']}", self._begun_or_dissolved(ctx, inputs)
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        if inputs["dissolved"] or not state["groupId"]:
+            return self._begun_or_dissolved(ctx, inputs)
         own = Decision(state["first"], state["groupId"])
         found = self._record(inputs).decide(own)
         if found != own:
@@ -52,9 +68,73 @@ class ReplicationGroup(DeclaredResource):
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         self._record(state).forget(Decision(state["first"], state["groupId"]))
 
+    def _begun_or_dissolved(self, ctx: Context, inputs: Props) -> Props:
+        if inputs["dissolved"]:
+            self._dissolve(ctx, inputs)
+            return inputs | _NONE
+        return inputs | _outputs(self._record(inputs).decide(Decision(inputs["candidate"], str(uuid.uuid4()))))
+
+    def _dissolve(self, ctx: Context, inputs: Props) -> None:
+        """Stops the other members, one by one, while clients write on, and waits until the candidate has every row.
+
+        Whoever leaves hands over first, so that the candidate is the primary at last; it takes writes only once it has
+        executed what it received. Raises ProviderError where it does not come to that; what was stopped stays so.
+        """
+        record = self._record(inputs)
+        others = [ConsumerJob(self._api(), inputs["namespace"], job) for job in inputs["others"]]
+        decided = record.read()
+        if decided is None and not any(_live(job) for job in others):
+            return
+        progress = Progress(ctx, ctx.timeout_s or inputs["timeoutS"])
+        self._await(progress, inputs, partial(self._not_online, inputs))
+        for job in others:
+            if not (job.read() or {"Stop": True}).get("Stop"):
+                job.stop(ctx, f"{inputs['candidate']} goes on as a single server")
+            self._await(progress, inputs, partial(self._not_ended, inputs, job))
+        self._await(progress, inputs, partial(self._not_alone, inputs))
+        if decided is not None:
+            record.forget(decided)
+
+    def _await(self, progress: Progress, inputs: Props, lacks: Callable[[], str]) -> None:
+        def look() -> Pending | None:
+            why = progress.ctx.call(lacks)
+            return Pending(f"waiting until {inputs['candidate']} has every row, alone: {why}") if why else None
+
+        if isinstance(pending := progress.wait(look, _LOOK_EVERY_S), Pending):
+            raise ProviderError(
+                f"The group of {inputs['jobId']} is not dissolved within {progress.limit_s:.0f} s: {pending}. No row "
+                "is lost, and the members that run serve. See `nomad-stateful status`; this machine has to reach the "
+                "members' agents. Then run the same command again, or set group again"
+            )
+
+    def _not_ended(self, inputs: Props, job: ConsumerJob) -> str:
+        found = _live(job)
+        return f"{job.job_id} ends on {', '.join(found)}" if found else self._not_online(inputs)
+
+    def _not_online(self, inputs: Props) -> str:
+        member = self._member(inputs)
+        return "" if member.is_online and not member.why else str(member)
+
+    def _not_alone(self, inputs: Props) -> str:
+        member = self._member(inputs)
+        if not member.is_online or member.why:
+            return str(member)
+        if not member.is_primary or len(member.view) > 1:
+            return f"it is {member.role} and sees {', '.join(member.view)}"
+        return f"it has not executed {member.unapplied} yet" if member.unapplied else ""
+
+    def _member(self, inputs: Props) -> MemberState:
+        return self._ask(self._api(), inputs["namespace"], inputs["candidate"], inputs["memberGroup"])
+
     def _record(self, props: Props) -> GroupRecord:
         return GroupRecord(self._api(), props["namespace"], props["jobId"])
 
 
 def _outputs(decided: Decision) -> Props:
     return {"first": decided.first, "groupId": decided.group_id}
+
+
+def _live(job: ConsumerJob) -> list[str]:
+    """Returns where allocations of a job run that its client has not said to have ended."""
+    stubs = job.api.find(f"{job_path(job.job_id)}/allocations", namespace=job.namespace) or []
+    return [str(stub["NodeName"]) for stub in stubs if stub["ClientStatus"] in LIVE]

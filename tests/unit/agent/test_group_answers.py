@@ -240,6 +240,7 @@ def test_it_is_answered_by_http(answers: Answers, port: int) -> None:
             "members": [{"host": "member-1", "state": "ONLINE", "role": "PRIMARY"}],
             "lag_s": 0.5,
             "executed": f"{answers.watch.member.group.group_id}:1-9",
+            "unapplied": "",
             "disk": "",
         },
     )

@@ -73,10 +73,25 @@ def test_an_empty_section_is_a_group_and_a_missing_one_is_not() -> None:
         "mysql-server-2",
         "mysql-server-3",
     ]
-    single = config()
+    assert [job.job_id for job in plan.of(settings.parse(dissolved()), "nomad-stateful/dev").jobs][-1] == "mysql-server"
+
+
+def dissolved() -> dict[str, Any]:
+    """Returns the settings of a group that is a single server again, and has its volumes still."""
+    single = config({"databases": ["shop"]})
     del single["mysql"]["group"]
+    return single
+
+
+def test_a_single_server_is_on_the_first_of_a_set_that_a_group_could_have() -> None:
+    single = plan.of(settings.parse(dissolved()), "nomad-stateful/dev")
+    assert single.database is not None
+    assert str(single.database.server["volume"]["volume_id"]) == "data[0]"
+    assert plan.Plan.from_json(single.to_json()) == single
+    two = dissolved()
+    two["volumes"][0] |= {"count": 2, "zones": ZONES[:2]}
     with pytest.raises(SettingsError, match="this is a set, and MySQL has a single volume"):
-        settings.parse(single)
+        settings.parse(two)
 
 
 def test_each_member_is_in_the_zone_of_its_own_volume() -> None:
@@ -150,16 +165,22 @@ def test_an_up_waits_for_the_routers_too() -> None:
     assert (health["jobId"], health["group"]) == ("mysql-server-router", "router")
 
 
-def test_the_first_member_takes_the_place_of_a_single_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its gate, its job and its passwords; all others of the group are new."""
-    aliases: dict[str, list[tuple[str, str]]] = {}
+@pytest.fixture
+def aliases(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[str, str]]]:
+    """Names and parents that resources had before, as they are registered."""
+    found: dict[str, list[tuple[str, str]]] = {}
     register = mocks.MockMonitor.RegisterResource
 
     def noted(self: mocks.MockMonitor, request: Any) -> Any:
-        aliases[request.name] = [(one.spec.name, one.spec.parentUrn) for one in request.aliases]
+        found[request.name] = [(one.spec.name, one.spec.parentUrn) for one in request.aliases]
         return register(self, request)  # type: ignore[no-untyped-call]
 
     monkeypatch.setattr(mocks.MockMonitor, "RegisterResource", noted)
+    return found
+
+
+def test_the_first_member_takes_the_place_of_a_single_server(aliases: dict[str, list[tuple[str, str]]]) -> None:
+    """With its gate, its job and its passwords; all others of the group are new."""
     record(config())
     earlier = "urn:pulumi:test::nomad-stateful::nomad-csi:index:MysqlServer::mysql"
     assert [name for name, known in aliases.items() if ("mysql", "") in known] == ["mysql-server-1"]
@@ -167,3 +188,15 @@ def test_the_first_member_takes_the_place_of_a_single_server(monkeypatch: pytest
         "mysql-password",
         "mysql-password-nomad_group",
     ]
+
+
+def test_a_single_server_takes_the_place_of_the_group_and_its_gate_that_of_the_first_member(
+    aliases: dict[str, list[tuple[str, str]]],
+) -> None:
+    made = record(dissolved())
+    group = made["mysql-group"].inputs
+    assert (group["dissolved"], group["candidate"]) == (True, "mysql-server-1")
+    assert group["others"] == ["mysql-server-2", "mysql-server-3"]
+    member = "urn:pulumi:test::nomad-stateful::nomad-csi:index:MysqlGroup$nomad-csi:index:MysqlServer::mysql-server-1"
+    assert ("mysql-server-1-release-data", member) in aliases["mysql-release-data"]
+    assert made["mysql-job"].inputs["jobspec"].count('job "database"') == 1

@@ -23,13 +23,20 @@ def job(image: str, volume: str = "disk", data: str = "/srv/mysql") -> dict[str,
     return {"registered": True, "tasks": [task, accounts], "failingRuns": []}
 
 
-def test_a_group_that_runs_becomes_no_single_server() -> None:
+def test_a_group_that_runs_keeps_its_volumes_until_a_single_server_runs() -> None:
     routers = {"registered": True, "tasks": [{"name": "router"}], "failingRuns": []}
-    (problem,) = preflight_database.former_group(mysql("mysql:9.7.4"), routers)
+    server = mysql("mysql:9.7.4")
+    (problem,) = preflight_database.former_group(server, routers, is_set=False)
     assert "mysql.group is left out: mysql-server is a group of three servers" in str(problem)
-    group = mysql("mysql:9.7.4", port=3306, group={})
-    assert preflight_database.former_group(group, routers) == []
-    assert preflight_database.former_group(mysql("mysql:9.7.4"), job("mysql:9.7.4")) == []
+    assert "Leave volumes.disk the set that it is for this `up`" in str(problem)
+    assert preflight_database.former_group(server, routers, is_set=True) == []
+    assert preflight_database.former_group(server, job("mysql:9.7.4"), is_set=False) == []
+
+
+def test_a_member_of_a_group_tells_which_image_wrote_its_data() -> None:
+    assert mysql("mysql:9.7.4").former_job_ids == ["mysql-server-1", "mysql-server-router"]
+    (problem,) = preflight_database.unreadable(mysql("mysql:8.4.6"), job("mysql:9.7.4", volume="disk[0]"))
+    assert "the server runs mysql:9.7.4" in str(problem)
 
 
 @pytest.mark.parametrize(

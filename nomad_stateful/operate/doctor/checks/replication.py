@@ -46,7 +46,7 @@ def findings(facts: Facts) -> Iterator[tuple[MemberState | None, Finding]]:
 
 def decision(facts: Facts) -> Iterator[Finding]:
     """The variable that says who begins the group is there, and says what the stack's state says."""
-    for made in facts.made(REPLICATION_GROUP):
+    for made in filter(_is_group, facts.made(REPLICATION_GROUP)):
         record = GroupRecord(facts.nomad(), str(made.get("namespace") or "default"), str(made["jobId"]))
         path, said = record.path, f"first={made['first']} group={made['groupId']}"
         found = facts.once(f"variable {path}", record.read)
@@ -56,6 +56,10 @@ def decision(facts: Facts) -> Iterator[Finding]:
         what = f"the variable {path} (namespace {record.namespace}) {now}, and the stack's state {said}"
         why = "where the state is lost too, another `up` begins a second group"
         yield problem(what, why, f"nomad var put -force -namespace {record.namespace} {path} {said}", _PAGE)
+
+
+def _is_group(made: Json) -> bool:
+    return bool(made["groupId"])
 
 
 def routers(facts: Facts) -> Iterator[Finding]:
