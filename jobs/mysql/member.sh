@@ -102,11 +102,12 @@ while [ -z "$ending" ]; do
   done
   child=
   kill "$watcher" 2>/dev/null
-  [ "$status" = 16 ] || break
-  say "starts the server again, as it asks for"
-done
-if [ -e "$order" ]; then
-  say "ended the server: $(cat "$order")"
+  ordered=$(cat "$order" 2>/dev/null)
+  [ -z "$ordered" ] || say "ended the server: $ordered"
   rm -f "$order"
-fi
+  case "$status $ordered" in
+  "16 "* | *" start again: "*) say "starts the server again" ;;
+  *) break ;;
+  esac
+done
 exit "$status"

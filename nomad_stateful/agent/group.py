@@ -44,8 +44,9 @@ def run(known: argparse.Namespace) -> None:
             raise ProviderError(f"--members has to name {name} too: it is {', '.join(group.members)}")
     authority = Path(known.ca) if known.ca else None
     member = Member(group, known.options, known.replication, authority, known.hosts)
-    watch = Watch(member, Disk(known.datadir, _socket(known.options).with_name("kill"), tell))
-    keeper = Keeper(member, accounts=known.accounts)
+    order = _socket(known.options).with_name("kill")
+    watch = Watch(member, Disk(known.datadir, order, tell))
+    keeper = Keeper(member, order, accounts=known.accounts)
     watch.start()
     serve(Answers(watch, keeper), *known.listen)
     repeat(keeper.round)

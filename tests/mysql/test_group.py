@@ -17,7 +17,12 @@ from tests import closing_lines
 from tests.mysql.group import GROUP_ID, NAMES, Group, Member, fill, group
 from tests.mysql.group_writer import Writer
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.nomad]
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.nomad,
+    # PyMySQL leaves the socket of a refused connection to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -255,3 +260,26 @@ def test_nobody_begins_while_one_does_not_answer(three: Group) -> None:
         threading.Event().wait(0.5)
     away.start_server()
     three.until_whole()
+
+
+@pytest.mark.nightly
+def test_a_member_that_was_left_alone_goes_on_once_the_others_are_back(three: Group) -> None:
+    start(three)
+    three.until_whole()
+    with Writer(three) as writer:
+        writer.goes_on()
+        [first] = three.until(three.primaries)
+        first.stop_server(kill=True)
+        second = other_primary(three, first)
+        writer.goes_on()
+        second.stop_server(kill=True)
+        [left] = [one for one in three if one not in (first, second)]
+        three.until(lambda: "ONLINE without a majority" in left.said())
+        began = time.monotonic()
+        for member in (first, second):
+            member.start_server()
+        writer.goes_on()
+        took_s = time.monotonic() - began
+        three.until_whole()
+    closing_lines.tally("a group whose last member was alone")[f"{took_s:.0f} s until writes went on"] += 1
+    assert_everything_is_there(three, writer)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful import jobspec as jobs
+from nomad_stateful.agent.membership.disk import START_AGAIN
 
 pytestmark = pytest.mark.sandbox
 
@@ -123,6 +124,18 @@ def test_a_server_that_hangs_on_its_disk_is_killed_by_order(parent: Parent) -> N
     assert process.wait(20) == 137
     assert not order.exists()
     assert "member: ended the server: commits wait for 12 s" in parent.text("log")
+
+
+def test_a_server_that_was_left_alone_is_killed_and_started_again_by_order(parent: Parent) -> None:
+    order = parent.folder / "alloc/kill"
+    process = parent.start()
+    parent.until(lambda: parent.text("starts"))
+    order.write_text(f"{START_AGAIN}no majority\n")
+    parent.until(lambda: len(parent.text("starts").splitlines()) == 2)
+    assert not order.exists()
+    assert "member: ended the server: start again: no majority" in parent.text("log")
+    process.terminate()
+    assert process.wait(20) == 3
 
 
 def test_names_of_members_are_kept_up_to_date_in_place(parent: Parent) -> None:

@@ -22,6 +22,7 @@ from nomad_stateful.databases.mysql.group_start import GroupStartError, MemberTr
 from nomad_stateful.databases.mysql.gtids import GtidSet
 
 _LAST_NUMBER = (1 << 63) - 2
+_OUTSIDE = frozenset({"OFFLINE", "ERROR"})
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,12 @@ def next_step(group: Group, answers: Mapping[str, Answer | str]) -> Step:
 
 
 def is_left_alone(group: Group, answers: Mapping[str, Answer | str]) -> bool:
-    """Returns whether every peer answers that it is in no group, so that no majority comes back by itself.
+    """Returns whether every peer answers that it is in no group, or expelled: no majority comes back by itself.
 
     A peer that only cannot be reached may be in the majority, or have its own part of this one.
     """
     said = [answers.get(name) for name in group.peers]
-    return all(isinstance(one, Answer) and one.group_id == group.group_id and one.state == "OFFLINE" for one in said)
+    return all(isinstance(one, Answer) and one.group_id == group.group_id and one.state in _OUTSIDE for one in said)
 
 
 def _state(answer: Answer) -> str:

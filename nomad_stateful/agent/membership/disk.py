@@ -13,6 +13,8 @@ from pathlib import Path
 from pymysql.cursors import Cursor
 
 HANGS_S = 10
+START_AGAIN = "start again: "
+"""Begins an order to end the server, after which its parent process starts it at once."""
 _FULL_BYTES = 1 << 20
 _HANGING = """
 SELECT COALESCE(MAX(processlist_time), 0) FROM performance_schema.threads

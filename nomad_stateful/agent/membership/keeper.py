@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nomad_stateful.agent.membership.decision import Answer, Step, is_left_alone, next_step
+from nomad_stateful.agent.membership.disk import START_AGAIN
 from nomad_stateful.agent.membership.member import ChangedError, Member
 from nomad_stateful.agent.server import ServerError
 from nomad_stateful.waiting import Backoff, Stopwatch
@@ -26,8 +27,12 @@ def tell(text: str) -> None:
 class Keeper:
     """What is known from one round to the next."""
 
-    def __init__(self, member: Member, say: Callable[[str], None] = tell, *, accounts: Path | None = None) -> None:
+    def __init__(
+        self, member: Member, order: Path, say: Callable[[str], None] = tell, *, accounts: Path | None = None
+    ) -> None:
+        """`order` is the file by which the server's parent process is told to end it (disk.py)."""
         self._member = member
+        self._order = order
         self._accounts = accounts
         self.has_accounts = False
         """Whether the databases and accounts were made by this member, since it is the primary."""
@@ -82,13 +87,17 @@ class Keeper:
             self._without_majority()
 
     def _without_majority(self) -> None:
-        """Has it leave where all others have: their servers were started again, and nobody of the group is left."""
+        """Has its server started again where nobody else of the group is left, so that the group can begin.
+
+        STOP GROUP_REPLICATION and group_replication_force_members wait there for 60 s, for a view that does not come.
+        """
         self.peers = self._member.ask_peers()
-        if is_left_alone(self._member.group, self.peers):
-            self._tell("ONLINE without a majority, and all others are OFFLINE: leaves, so that the group can begin")
-            self._member.leave()
-        else:
+        if not is_left_alone(self._member.group, self.peers):
             self._tell("ONLINE without a majority: nothing is written until another member can be reached")
+            return
+        why = "ONLINE without a majority, and no other member is in the group"
+        self._tell(f"{why}: has its server started again, so that the group can begin")
+        self._order.write_text(f"{START_AGAIN}{why}\n", encoding="utf-8")
 
     def _make_accounts(self) -> None:
         if self._accounts is not None:

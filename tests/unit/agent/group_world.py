@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import cast
 
 from nomad_stateful.agent.membership.decision import Answer, Group, next_step
+from nomad_stateful.agent.membership.disk import START_AGAIN
 from nomad_stateful.agent.membership.keeper import Keeper
 from nomad_stateful.agent.membership.member import ChangedError, Member
 from nomad_stateful.agent.server import ServerError
@@ -102,6 +104,10 @@ class FakeMember:
         self._tell("leave")
         self._change(state="OFFLINE", role="", read_only=True, members=1, reachable=1, online=0)
 
+    def start_again(self) -> None:
+        self._tell("start again")
+        self._change(state="OFFLINE", role="", read_only=True, members=1, reachable=1, online=0)
+
     def rejoins(self) -> bool:
         return self.rejoining
 
@@ -113,5 +119,16 @@ class FakeMember:
         return ["the log's own words"]
 
 
+class Order:
+    """The file by which a server is ended and started again."""
+
+    def __init__(self, member: FakeMember) -> None:
+        self.member = member
+
+    def write_text(self, text: str, **_: str) -> None:
+        assert text.startswith(START_AGAIN)
+        self.member.start_again()
+
+
 def keeper(member: FakeMember, said: list[str]) -> Keeper:
-    return Keeper(cast("Member", member), said.append)
+    return Keeper(cast("Member", member), cast("Path", Order(member)), said.append)

@@ -141,16 +141,17 @@ def test_a_primary_that_sees_no_majority_says_what_ends_it() -> None:
     assert told(servers) == []
 
 
-def test_a_group_whose_other_servers_were_started_again_is_begun_by_who_has_everything() -> None:
+@pytest.mark.parametrize("state", ["OFFLINE", "ERROR"])
+def test_a_group_whose_other_servers_were_started_again_is_begun_by_who_has_everything(state: str) -> None:
     servers = stopped()
-    servers.answers |= {name: offline(name, has("1-8")) for name in NAMES[:2]}
+    servers.answers |= {name: replace(offline(name, has("1-8")), state=state) for name in NAMES[:2]}
     servers.answers["member-3"] = online("member-3", reachable=1)
     agents = [keeper(FakeMember(servers, name), []) for name in NAMES]
     for _ in range(4):
         for agent in agents:
             agent.round()
     assert servers.begun == ["member-3"]
-    assert told(servers, "member-3") == ["leave", "prepare", "begin"]
+    assert told(servers, "member-3") == ["start again", "prepare", "begin"]
     assert [one.state for one in servers.answers.values()] == ["ONLINE"] * 3
 
 
