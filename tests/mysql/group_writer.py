@@ -52,10 +52,10 @@ class Writer:
                         self.acknowledged.append(number)
                         self.times.append(time.monotonic())
 
-    def goes_on(self) -> None:
+    def goes_on(self, within_s: float = 90) -> None:
         """Returns once rows are acknowledged again."""
         before = len(self.acknowledged)
-        self.group.until(lambda: len(self.acknowledged) > before + 5)
+        self.group.until(lambda: len(self.acknowledged) > before + 5, within_s)
 
     @property
     def pause_s(self) -> float:

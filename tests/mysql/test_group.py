@@ -263,7 +263,11 @@ def test_nobody_begins_while_one_does_not_answer(three: Group) -> None:
 
 
 @pytest.mark.nightly
-def test_a_member_that_was_left_alone_goes_on_once_the_others_are_back(three: Group) -> None:
+@pytest.mark.parametrize("stays_away", [False, True])
+def test_a_member_that_was_left_alone_goes_on_once_the_last_one_it_lost_is_back(
+    three: Group, *, stays_away: bool
+) -> None:
+    """The other one, which the two had expelled before, may be back or not."""
     start(three)
     three.until_whole()
     with Writer(three) as writer:
@@ -276,10 +280,13 @@ def test_a_member_that_was_left_alone_goes_on_once_the_others_are_back(three: Gr
         [left] = [one for one in three if one not in (first, second)]
         three.until(lambda: "ONLINE without a majority" in left.said())
         began = time.monotonic()
-        for member in (first, second):
+        for member in [second] if stays_away else [first, second]:
             member.start_server()
-        writer.goes_on()
+        writer.goes_on(180)
         took_s = time.monotonic() - began
+        if stays_away:
+            first.start_server()
         three.until_whole()
-    closing_lines.tally("a group whose last member was alone")[f"{took_s:.0f} s until writes went on"] += 1
+    which = "one of two" if stays_away else "two of two"
+    closing_lines.tally(f"{which} back at a member that was alone")[f"{took_s:.0f} s until writes went on"] += 1
     assert_everything_is_there(three, writer)

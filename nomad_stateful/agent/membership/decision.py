@@ -46,6 +46,8 @@ class Answer:
     online: int
     """Of them again, those that are ONLINE."""
     transactions: MemberTransactions
+    view: frozenset[str] = frozenset()
+    """Names of the members in its view of the group, reachable or not."""
 
     @property
     def has_majority(self) -> bool:
@@ -109,13 +111,27 @@ def next_step(group: Group, answers: Mapping[str, Answer | str]) -> Step:
     return Step("begin" if beginner == group.own else "wait", f"{beginner} begins the group")
 
 
-def is_left_alone(group: Group, answers: Mapping[str, Answer | str]) -> bool:
-    """Returns whether every peer answers that it is in no group, or expelled: no majority comes back by itself.
+def left_alone(group: Group, own: Answer, peers: Mapping[str, Answer | str]) -> Literal["start again", "go on", ""]:
+    """Returns what a member does that is ONLINE without a majority; "" is to wait.
 
-    A peer that only cannot be reached may be in the majority, or have its own part of this one.
+    Where every peer answers that it is in no group, no majority comes back by itself: it starts again, and the one with
+    everything begins. Where a peer does not answer that the group had expelled before, it goes on alone, if it has all
+    that the others of its view have, and these are in no group: the one that is away can have no majority, and nothing
+    was acknowledged there since. A peer of its view that cannot be reached may have its own part of this group, or rows
+    that this member lacks.
     """
-    said = [answers.get(name) for name in group.peers]
-    return all(isinstance(one, Answer) and one.group_id == group.group_id and one.state in _OUTSIDE for one in said)
+    outside = {
+        name: one
+        for name, one in peers.items()
+        if isinstance(one, Answer) and one.group_id == group.group_id and one.state in _OUTSIDE
+    }
+    if outside.keys() == set(group.peers):
+        return "start again"
+    others = own.view - {group.own}
+    if not others or not others <= outside.keys():
+        return ""
+    lacks = reduce(or_, (one.transactions.held for one in outside.values())) - own.transactions.held
+    return "" if lacks else "go on"
 
 
 def _state(answer: Answer) -> str:

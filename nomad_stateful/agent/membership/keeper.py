@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nomad_stateful.agent.membership.decision import Answer, Step, is_left_alone, next_step
+from nomad_stateful.agent.membership.decision import Answer, Step, left_alone, next_step
 from nomad_stateful.agent.membership.disk import START_AGAIN
 from nomad_stateful.agent.membership.member import ChangedError, Member
 from nomad_stateful.agent.server import ServerError
@@ -84,20 +84,24 @@ class Keeper:
         if own.has_majority:
             self._tell(f"ONLINE, {own.role}")
         else:
-            self._without_majority()
+            self._without_majority(own)
 
-    def _without_majority(self) -> None:
-        """Has its server started again where nobody else of the group is left, so that the group can begin.
+    def _without_majority(self, own: Answer) -> None:
+        """Acts where nobody else of the group is left.
 
-        STOP GROUP_REPLICATION and group_replication_force_members wait there for 60 s, for a view that does not come.
+        The server starts again in seconds; STOP GROUP_REPLICATION waits 60 s, for a view that does not come.
         """
         self.peers = self._member.ask_peers()
-        if not is_left_alone(self._member.group, self.peers):
-            self._tell("ONLINE without a majority: nothing is written until another member can be reached")
-            return
+        step = left_alone(self._member.group, own, self.peers)
         why = "ONLINE without a majority, and no other member is in the group"
-        self._tell(f"{why}: has its server started again, so that the group can begin")
-        self._order.write_text(f"{START_AGAIN}{why}\n", encoding="utf-8")
+        if step == "start again":
+            self._tell(f"{why}: has its server started again, so that the group can begin")
+            self._order.write_text(f"{START_AGAIN}{why}\n", encoding="utf-8")
+        elif step == "go on":
+            self._tell(f"{why}, but for one that was expelled and does not answer: goes on alone, in a minute or two")
+            self._member.go_on_alone()
+        else:
+            self._tell("ONLINE without a majority: nothing is written until another member can be reached")
 
     def _make_accounts(self) -> None:
         if self._accounts is not None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import configparser
-import os
-import ssl
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 from pymysql.cursors import Cursor
-from pymysql.optionfile import Parser
 
-from nomad_stateful.agent.membership.decision import Answer, Group, Step, next_step
+from nomad_stateful.agent.membership.account import Account, verified
+from nomad_stateful.agent.membership.decision import Answer, Group, Step, left_alone, next_step
 from nomad_stateful.agent.server import ServerError, own_session, session
 from nomad_stateful.databases.mysql.group_start import MemberTransactions
 from nomad_stateful.databases.mysql.gtids import GtidSet
@@ -37,6 +33,7 @@ SELECT @@server_uuid, @@GLOBAL.group_replication_group_name, me.member_state, me
   (SELECT COUNT(*) FROM performance_schema.replication_group_members),
   (SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE member_state <> 'UNREACHABLE'),
   (SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE member_state = 'ONLINE'),
+  (SELECT GROUP_CONCAT(member_host) FROM performance_schema.replication_group_members),
   @@GLOBAL.gtid_executed,
   (SELECT received_transaction_set FROM performance_schema.replication_connection_status
     WHERE channel_name = 'group_replication_applier')
@@ -58,34 +55,13 @@ class ChangedError(Exception):
     """The step is not to be done any more, or not yet; the text says why."""
 
 
-@dataclass(frozen=True)
-class Account:
-    """With which members replicate, and their agents ask each other."""
-
-    user: str
-    password: str = field(repr=False)
-
-    @classmethod
-    def read(cls, options: Path) -> Account:
-        """Reads user and password of an option file's section client. Raises ServerError."""
-        parser = Parser()
-        try:
-            parser.read_string(options.read_text(encoding="utf-8"), str(options))
-            return cls(parser.get("client", "user"), parser.get("client", "password"))
-        except OSError as error:
-            raise ServerError(f"{options} cannot be read by user {os.geteuid()}: {error.strerror}") from None
-        except configparser.Error:
-            # Its text may have the password's line.
-            raise ServerError(f"{options} has to have user and password in the section client") from None
-
-
 def look(cursor: Cursor) -> Answer:
     """Asks a server about itself. Raises ServerError where it cannot be in a group."""
     cursor.execute(_LOOK)
     row = cursor.fetchone()
     if row is None:
         raise ServerError("the plugin group_replication is not loaded")
-    server_id, group_id, state, role, read_only, offline, members, reachable, online, executed, received = row
+    server_id, group_id, state, role, read_only, offline, members, reachable, online, view, executed, received = row
     return Answer(
         server_id=str(server_id),
         group_id=str(group_id).lower(),
@@ -97,6 +73,7 @@ def look(cursor: Cursor) -> Answer:
         reachable=int(reachable),
         online=int(online),
         transactions=MemberTransactions(GtidSet.parse(str(executed)), GtidSet.parse(str(received or ""))),
+        view=frozenset(filter(None, str(view or "").split(","))),
     )
 
 
@@ -194,6 +171,16 @@ class Member:
         with self._locked(self.own_session(_STARTS_WITHIN_S)) as cursor:
             cursor.execute("STOP GROUP_REPLICATION")
 
+    def go_on_alone(self) -> None:
+        """Has the own server be all of its group, where it may still. Raises ChangedError, ServerError."""
+        with self._locked(self.own_session(_STARTS_WITHIN_S)) as cursor:
+            own = look(cursor)
+            if own.state != "ONLINE" or own.has_majority or left_alone(self.group, own, self.ask_peers()) != "go on":
+                raise ChangedError("another member is in the group again, or has more")
+            cursor.execute("SET GLOBAL group_replication_force_members = @@GLOBAL.group_replication_local_address")
+            # Replication does not start while it is set.
+            cursor.execute("SET GLOBAL group_replication_force_members = ''")
+
     def rejoins(self) -> bool:
         """Returns whether the own server tries by itself to come back. Raises ServerError."""
         with self.own_session() as cursor:
@@ -250,7 +237,7 @@ class Member:
             address=self._address(name),
             user=account.user,
             password=account.password,
-            ssl=_verified(self._authority),
+            ssl=verified(self._authority),
         )
 
     def _address(self, name: str) -> str:
@@ -297,12 +284,3 @@ def _writable(cursor: Cursor) -> Iterator[None]:
     finally:
         cursor.execute("SET GLOBAL super_read_only = ON")
         cursor.execute("SET GLOBAL offline_mode = OFF")
-
-
-def _verified(authority: Path | None) -> ssl.SSLContext:
-    """Returns TLS that takes the certificates of an authority for their names alone; without one, any."""
-    context = ssl.create_default_context(cafile=str(authority) if authority else None)
-    if authority is None:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

@@ -104,6 +104,10 @@ class FakeMember:
         self._tell("leave")
         self._change(state="OFFLINE", role="", read_only=True, members=1, reachable=1, online=0)
 
+    def go_on_alone(self) -> None:
+        self._tell("go on alone")
+        self._change(role="PRIMARY", read_only=False, members=1, reachable=1, online=1)
+
     def start_again(self) -> None:
         self._tell("start again")
         self._change(state="OFFLINE", role="", read_only=True, members=1, reachable=1, online=0)

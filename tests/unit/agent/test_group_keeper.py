@@ -155,6 +155,39 @@ def test_a_group_whose_other_servers_were_started_again_is_begun_by_who_has_ever
     assert [one.state for one in servers.answers.values()] == ["ONLINE"] * 3
 
 
+def test_a_member_goes_on_without_one_that_was_expelled_and_does_not_answer() -> None:
+    servers = stopped()
+    del servers.answers["member-1"]
+    servers.answers["member-2"] = offline("member-2", has("1-8"))
+    alone = replace(online("member-3", reachable=1), members=2, view=frozenset(NAMES[1:]))
+    servers.answers["member-3"] = alone
+    agents = [keeper(FakeMember(servers, name), []) for name in reversed(NAMES[1:])]
+    for _ in range(3):
+        for agent in agents:
+            agent.round()
+    assert servers.begun == []
+    assert told(servers, "member-3") == ["go on alone"]
+    assert told(servers, "member-2")[-1] == "join"
+
+
+@pytest.mark.parametrize(
+    ("view", "other"),
+    [
+        (NAMES, offline("member-2", has("1-8"))),
+        (NAMES[1:], offline("member-2", has("1-12"))),
+        (NAMES[1:], online("member-2", reachable=1)),
+    ],
+    ids=["it may be in the group", "the other has more", "the other is in the group"],
+)
+def test_a_member_waits_for_one_that_does_not_answer(view: tuple[str, ...], other: Answer) -> None:
+    servers = stopped()
+    del servers.answers["member-1"]
+    servers.answers["member-2"] = other
+    servers.answers["member-3"] = replace(online("member-3", reachable=1), view=frozenset(view))
+    keeper(FakeMember(servers, "member-3"), []).round()
+    assert told(servers) == []
+
+
 @pytest.mark.parametrize("other", [None, online("member-2", "SECONDARY", reachable=1), online("member-2")])
 def test_a_member_without_a_majority_stays_while_another_may_have_one(other: Answer | None) -> None:
     servers = stopped()

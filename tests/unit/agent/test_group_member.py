@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from nomad_stateful.agent.membership import member as module
-from nomad_stateful.agent.membership.member import Account, ChangedError, Member
+from nomad_stateful.agent.membership.account import Account
+from nomad_stateful.agent.membership.member import ChangedError, Member
 from nomad_stateful.agent.server import ServerError
 from tests.unit.agent.group_world import GROUP_ID, NAMES, group
 
@@ -51,7 +52,7 @@ class Cursor:
             self.row = (self.sessions.databases,)
         if "me.member_state" in words:
             state = self.sessions.state if self.name != NAMES[0] else "OFFLINE"
-            self.row = (self.name, GROUP_ID, state, "", 1, 0, 1, 1, 0, "", None)
+            self.row = (self.name, GROUP_ID, state, "", 1, 0, 1, 1, 0, self.name, "", None)
 
     def fetchone(self) -> tuple[object, ...]:
         return self.row
