@@ -23,6 +23,8 @@ class MemberState:
     """ONLINE, RECOVERING, OFFLINE, ERROR or UNREACHABLE; "" where that is not known."""
     role: str = ""
     """PRIMARY or SECONDARY."""
+    majority: bool = True
+    """Whether it sees more than half of its group."""
     lag_s: float | None = None
     view: tuple[str, ...] = ()
     """Hosts of the members that it sees."""
@@ -35,8 +37,8 @@ class MemberState:
 
     @property
     def is_online(self) -> bool:
-        """Whether it is in the group, and answers."""
-        return self.state == ONLINE
+        """Whether it is in a group that can go on."""
+        return self.state == ONLINE and self.majority
 
     @property
     def is_primary(self) -> bool:
@@ -76,14 +78,16 @@ def _asked(job: str, at: Endpoint) -> MemberState:
 def _state(job: str, at: Endpoint, said: dict[str, Any]) -> MemberState:
     state, role = str(said.get("state") or ""), str(said.get("role") or "")
     why = str(said.get("why") or said.get("disk") or "")
-    if not why and state == ONLINE and not said.get("majority"):
+    majority = bool(said.get("majority"))
+    if not why and state == ONLINE and not majority:
         why = "it sees no majority of the members"
     elif not why and state == ONLINE and role == PRIMARY and said.get("read_only"):
         why = "it is read-only"
     lag_s = float(said["lag_s"]) if state and said.get("lag_s") is not None else None
     view = tuple(str(one["host"]) for one in said.get("members") or ())
     why = why if state or why else "its agent does not say what it is"
-    return MemberState(job, at, state, role, lag_s, view, str(said.get("unapplied") or ""), why=why)
+    unapplied = str(said.get("unapplied") or "")
+    return MemberState(job, at, state, role, majority, lag_s, view, unapplied, why=why)
 
 
 def _line(error: Exception) -> str:

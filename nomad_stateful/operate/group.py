@@ -6,10 +6,13 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 from nomad_stateful.databases.catalogue import DATABASES
-from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.group_members import MemberState, ask
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import is_running
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.stack import DatabaseOutputs
@@ -40,6 +43,37 @@ def problems(found: Sequence[MemberState]) -> Iterator[tuple[str, str]]:
         yield "", "no member is the primary: nobody can write"
     if len(primaries) > 1:
         yield "", f"there are {len(primaries)} primaries: {', '.join(primaries)}"
+
+
+@dataclass(frozen=True)
+class Router:
+    """A router that runs."""
+
+    allocation_id: str
+    client: str
+    passes: bool | None
+    """Whether it leads to a primary, by its check; None where that cannot be read."""
+    why: str = ""
+    """Why not."""
+
+
+def routers(nomad: NomadApi, server: DatabaseOutputs) -> Iterator[Router]:
+    """Yields the routers by Nomad's checks, none where the checks of services are Consul's. Raises NomadError."""
+    if not server.members:
+        return
+    stubs = nomad.get(f"{job_path(server.job)}/allocations", namespace=server.namespace) or []
+    for stub in filter(is_running, stubs):
+        found = partial(Router, str(stub["ID"]), str(stub["NodeName"]))
+        try:
+            checks = nomad.find(f"client/allocation/{stub['ID']}/checks", namespace=server.namespace) or {}
+        except NomadError as error:
+            yield found(None, " ".join(str(error).split()))
+            continue
+        failing = [one for one in checks.values() if one.get("Status") != "success"]
+        if failing:
+            yield found(passes=False, why=" ".join(str(failing[0].get("Output") or failing[0]["Status"]).split()))
+        elif checks:
+            yield found(passes=True)
 
 
 def primary(nomad: NomadApi, server: DatabaseOutputs) -> str:

@@ -68,6 +68,8 @@ class DatabaseOutputs:
     """Those of its replication group; none of a single server."""
     service: str = ""
     """By which clients find it."""
+    max_lag_s: float | None = None
+    """How far behind a member of its group may be that answers reads; None where the stack does not say."""
 
     @property
     def servers(self) -> tuple[Member, ...]:
@@ -94,6 +96,7 @@ class DatabaseOutputs:
             point_in_time=known.get(kind.output("PointInTime")),
             members=members,
             service=str(group.get("service") or server.get("job") or ""),
+            max_lag_s=group.get("maxLagS"),
         )
 
 

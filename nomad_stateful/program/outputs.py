@@ -63,6 +63,7 @@ def group(plan: Plan, args: DatabaseGroupArgs) -> dict[str, Any]:
         "service": args["server"]["job_id"],
         "readPort": args["router"]["read_port"],
         "readService": f"{args['server']['job_id']}-read",
+        "maxLagS": args["router"]["max_lag_s"],
     }
     return {"job": args["router"]["job_id"], "group": members}
 

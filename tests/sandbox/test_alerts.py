@@ -2,7 +2,6 @@
 configured as docs/metrics.md says; times of the rules are shorter.
 """
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -20,9 +19,6 @@ pytestmark = [
     pytest.mark.nightly,
     pytest.mark.skipif(bool(missing()), reason=missing()),
 ]
-
-FIRES_S = 180
-CLEARS_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +56,7 @@ def table() -> Iterator[list[tuple[str, ...]]]:
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda one: one.name)
 def test_an_alert_fires_and_clears(watch: Watch, cause: Cause, table: list[tuple[str, ...]]) -> None:
-    prometheus = watch.prometheus
-
-    def state() -> str:
-        return yaml.safe_dump([prometheus.get("alerts"), dict(cause.labels)])
-
-    with cause.work(watch):
-        begun = time.monotonic()
-        eventually(lambda: prometheus.fires(cause.alert, cause.labels) or None, FIRES_S, f"{cause.name} fires", state)
-        fired = time.monotonic()
-    cured = time.monotonic()
-    eventually(lambda: not prometheus.fires(cause.alert, cause.labels) or None, CLEARS_S, f"{cause.name} clears", state)
-    table.append((cause.alert, cause.what, f"{fired - begun:.0f}", f"{time.monotonic() - cured:.0f}"))
+    table.append(cause.happen(watch))
     print(*table[-1], sep=" | ", flush=True)
 
 

@@ -22,6 +22,21 @@ GAUGES: dict[str, tuple[tuple[str, ...], str]] = {
     "volume_snapshots": (("volume", "state"), "Snapshots by EC2's state: pending, completed, error."),
     "volume_newest_snapshot_timestamp_seconds": (("volume",), "When the newest complete snapshot was started."),
     "database_expected": (("nomad_job",), "Always 1: the stack has this database server."),
+    "group_member_info": (("service", "member", "zone", "volume"), "Always 1: a member of the database's group."),
+    "group_member_online": (
+        ("service", "member"),
+        "Whether the member is ONLINE and sees a majority; missing where its agent cannot be asked.",
+    ),
+    "group_member_primary": (("service", "member"), "Whether it is the primary too; missing where it cannot be asked."),
+    "group_member_lag_seconds": (
+        ("service", "member"),
+        "How far behind what it executes is; missing out of the group.",
+    ),
+    "group_lag_limit_seconds": (("service",), "How far behind a member may be that answers reads: maxLagS."),
+    "group_router_primary": (
+        ("service", "client"),
+        "Whether the router on a client leads to a primary, by its check; missing where Nomad has none.",
+    ),
     "dump_scheduled": (("nomad_job",), "Always 1: the stack has dumps of this job."),
     "dump_failing_runs": (("nomad_job",), "Runs that failed since the newest that succeeded."),
     "dump_last_success_timestamp_seconds": (

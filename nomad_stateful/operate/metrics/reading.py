@@ -18,11 +18,12 @@ from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.csi_health import assess
 from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.periodic_runs import failing_runs, newest_success
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import group, stack
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.metrics.gauges import Gauges
 from nomad_stateful.operate.point_in_time.place import until
+from nomad_stateful.operate.stack import DatabaseOutputs
 from nomad_stateful.operate.volumes import stack_volumes
 from nomad_stateful.recovery.plan import dead_claims, recovery_plans
 
@@ -45,7 +46,7 @@ def read(said: Callable[[str], None]) -> Gauges:
 
     attempt("stack", lambda: _of_stack(gauges))
     if gauges.samples["read_success"][0][1]:
-        attempt("nomad", lambda: _of_nomad(gauges))
+        attempt("nomad", lambda: _of_nomad(gauges, said))
         attempt("ec2", lambda: _of_ec2(gauges))
         server = stack.database()
         if server and (logs := server.point_in_time):
@@ -72,11 +73,13 @@ def _settings_of(name: str) -> Json:
     return next((one for one in found if one["name"] == name.partition("[")[0]), {})
 
 
-def _of_nomad(gauges: Gauges) -> None:
+def _of_nomad(gauges: Gauges, said: Callable[[str], None]) -> None:
     with closing(connect()) as nomad:
         _plugins(gauges, nomad)
         _volumes(gauges, nomad)
         _dumps(gauges, nomad)
+        if server := stack.database():
+            _group(gauges, nomad, server, said)
 
 
 def _plugins(gauges: Gauges, nomad: NomadApi) -> None:
@@ -136,6 +139,27 @@ def _dumps(gauges: Gauges, nomad: NomadApi) -> None:
     newest = newest_success(nomad, job, namespace)
     if newest is not None:
         gauges.set("dump_last_success_timestamp_seconds", job, value=newest)
+
+
+def _group(gauges: Gauges, nomad: NomadApi, server: DatabaseOutputs, said: Callable[[str], None]) -> None:
+    """What nobody says is missing, so that it is told from a member that is well and from one that is not."""
+    service = server.service
+    if server.max_lag_s is not None:
+        gauges.set("group_lag_limit_seconds", service, value=server.max_lag_s)
+    for own, one in zip(server.members, group.states(nomad, server), strict=False):
+        gauges.set("group_member_info", service, own.job, own.zone, own.volume, value=1)
+        if not one.state:
+            said(f"{service}: {one}")
+            continue
+        gauges.set("group_member_online", service, own.job, value=one.is_online)
+        gauges.set("group_member_primary", service, own.job, value=one.is_primary)
+        if one.is_online and one.lag_s is not None:
+            gauges.set("group_member_lag_seconds", service, own.job, value=one.lag_s)
+    for router in group.routers(nomad, server):
+        if router.passes is None:
+            said(f"{service}: the router on {router.client} cannot be asked: {router.why}")
+            continue
+        gauges.set("group_router_primary", service, router.client, value=router.passes)
 
 
 def _of_ec2(gauges: Gauges) -> None:

@@ -1,8 +1,11 @@
 """What makes each alert fire, and what its section of docs/metrics.md, or the page it leads to, says to do then."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+
+import yaml
 
 from tests.sandbox.alerts import acting
 from tests.sandbox.alerts.acting import operate, run, up
@@ -10,6 +13,8 @@ from tests.sandbox.alerts.prometheus import Labels, Watch
 from tools.trial.kernel import may_grow_mounted_ext4
 from tools.trial.running import eventually
 
+FIRES_S = 180
+CLEARS_S = 120
 Work = Callable[[Watch], AbstractContextManager[None]]
 
 
@@ -27,16 +32,36 @@ class Cause:
         """Name of its test."""
         return f"{self.alert}: {self.what}"
 
+    def happen(self, watch: Watch) -> tuple[str, ...]:
+        """Causes and cures; returns the row of docs/metrics.md. Fails where the alert does not fire, or not clear."""
+        prometheus = watch.prometheus
+
+        def fires() -> bool:
+            return prometheus.fires(self.alert, self.labels)
+
+        def state() -> str:
+            return yaml.safe_dump([prometheus.get("alerts"), dict(self.labels)])
+
+        with self.work(watch):
+            begun = time.monotonic()
+            eventually(lambda: fires() or None, FIRES_S, f"{self.name} fires", state)
+            fired = time.monotonic()
+        cured = time.monotonic()
+        eventually(lambda: not fires() or None, CLEARS_S, f"{self.name} clears", state)
+        return self.alert, self.what, f"{fired - begun:.0f}", f"{time.monotonic() - cured:.0f}"
+
 
 CAUSES: list[Cause] = []
 
 
-def cause(alert: str, what: str, **labels: str) -> Callable[[Callable[[Watch], Iterator[None]]], Work]:
+def cause(
+    alert: str, what: str, into: list[Cause] = CAUSES, **labels: str
+) -> Callable[[Callable[[Watch], Iterator[None]]], Work]:
     """Adds a cause to the table, in the order in which they are made to happen."""
 
     def add(work: Callable[[Watch], Iterator[None]]) -> Work:
         made = contextmanager(work)
-        CAUSES.append(Cause(alert, what, labels, made))
+        into.append(Cause(alert, what, labels, made))
         return made
 
     return add

@@ -12,7 +12,9 @@ DASHBOARD = PROJECT / "metrics" / "dashboard.json"
 _LOOP: Final = "statistics of NVMe devices, which the sandbox's loop devices have not"
 _REFUSED: Final = "no request to EC2 was refused"
 _NO_LOGS: Final = "the test's stack copies no binary logs"
+_NO_GROUP: Final = "the test's stack has a single server"
 EMPTY: Final = {
+    **dict.fromkeys(("Members ONLINE", "Primary", "Members behind", "Routers with a primary"), _NO_GROUP),
     "Binary logs behind": _NO_LOGS,
     "Refused and throttled": _REFUSED,
     "Volume operations": _LOOP,

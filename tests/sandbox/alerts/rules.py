@@ -27,7 +27,20 @@ SCALE = {
     "8d": "120s",
 }
 """What a time of the rules is in the test: enough for some scrapes, little to wait for."""
-ELSEWHERE = {"BinlogsLate": "tests/sandbox/test_point_in_time.py::test_its_alert_fires_and_clears"}
+OF_GROUP = "tests/sandbox/test_group_alerts.py::test_an_alert_of_a_group_fires_and_clears"
+ELSEWHERE = {
+    "BinlogsLate": "tests/sandbox/test_point_in_time.py::test_its_alert_fires_and_clears",
+    **dict.fromkeys(
+        (
+            "GroupMemberAway",
+            "GroupWithoutPrimary",
+            "GroupWithTwoPrimaries",
+            "GroupMemberLags",
+            "RouterWithoutPrimary",
+        ),
+        OF_GROUP,
+    ),
+}
 """Alerts that need another stack, and the test that has it."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _TIME = re.compile(r"(?<=\[)\d+[smhd](?=\])|(?<=offset )\d+[smhd]|\b\d{3,}\b")

@@ -11,7 +11,8 @@ import yaml
 from nomad_stateful.operate.metrics.gauges import GAUGES, PREFIX
 from tests.documents.runbook import lacking
 from tests.sandbox.alerts.causes import CAUSES
-from tests.sandbox.alerts.rules import ELSEWHERE, scaled, seconds
+from tests.sandbox.alerts.group_causes import GROUP_CAUSES
+from tests.sandbox.alerts.rules import ELSEWHERE, OF_GROUP, scaled, seconds
 from tools.packages import find_command
 
 TOP = Path(__file__).parents[3]
@@ -82,6 +83,8 @@ def test_every_alert_has_a_cause_in_the_sandbox() -> None:
     """Each is made to fire and to clear there every night: tests/sandbox/test_alerts.py."""
     assert [lacking(test) for test in ELSEWHERE.values()] == [""] * len(ELSEWHERE)
     assert {one.alert for one in CAUSES} | set(ELSEWHERE) == {rule["alert"] for rule in alerts()}
+    of_group = {alert for alert, test in ELSEWHERE.items() if test == OF_GROUP}
+    assert {one.alert for one in GROUP_CAUSES} == of_group
 
 
 def test_the_rules_of_that_test_differ_in_their_times_alone() -> None:

@@ -32,7 +32,13 @@ OUTPUTS: dict[str, Any] = {
         "volume": "mysql",
         "user": "root",
         "tls": "preferred",
-        "group": {"members": MEMBERS, "service": "mysql-server", "readPort": 3307, "readService": "mysql-server-read"},
+        "group": {
+            "members": MEMBERS,
+            "service": "mysql-server",
+            "readPort": 3307,
+            "readService": "mysql-server-read",
+            "maxLagS": 10,
+        },
     },
     "mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": ""},
 }

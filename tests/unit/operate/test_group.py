@@ -37,7 +37,7 @@ WORKS = {
     "drain": "the tests of members, in drain/",
     "upgrade-driver": "restarts node plugins alone",
     "adopt": "there is no stack yet",
-    "metrics": "test_metrics_are_those_of_the_members_volumes",
+    "metrics": "test_metrics_say_what_each_member_is_and_where_the_routers_lead",
 }
 """What works on a group, and where that is tested, or why it is as of a single server."""
 

@@ -21,7 +21,7 @@ from nomad_stateful.operate.overview import facts, screen
 from nomad_stateful.terminal import rendered
 from tests.fake_nomad import FakeNomad
 from tests.unit.operate.doctor.world import World
-from tests.unit.operate.group import MEMBERS, OUTPUTS, Agents, agents
+from tests.unit.operate.group import MEMBERS, OUTPUTS, Agents, agents, server
 
 __all__ = ["agents"]
 
@@ -63,6 +63,50 @@ def test_metrics_are_those_of_the_members_volumes(nomad: FakeNomad, monkeypatch:
     assert gauges.samples["volume_snapshot_schedules"] == [((f"mysql[{number}]",), 1) for number in range(3)]
     assert gauges.samples["database_expected"] == [(("mysql-server",), 1)]
     assert nomad.requests == []
+
+
+def measured(nomad: FakeNomad) -> tuple[dict[str, list[tuple[Any, float]]], list[str]]:
+    """Returns the samples of the group, and what did not answer."""
+    gauges, unsaid = Gauges(), list[str]()
+    reading._group(gauges, nomad.api, server(), unsaid.append)
+    return gauges.samples, unsaid
+
+
+def test_metrics_say_what_each_member_is_and_where_the_routers_lead(agents: Agents, nomad: FakeNomad) -> None:
+    agents.say["mysql-server-3"] |= {"lag_s": 2.5}
+    nomad.put("client/allocation/mysql-server-router-a/checks", {"c": {"Status": "success"}})
+    found, unsaid = measured(nomad)
+    jobs = [one["job"] for one in MEMBERS]
+    assert unsaid == []
+    assert found["group_member_info"] == [
+        (("mysql-server", *[one[key] for key in ("job", "zone", "volume")]), 1) for one in MEMBERS
+    ]
+    assert found["group_member_online"] == [(("mysql-server", job), 1) for job in jobs]
+    assert [value for _, value in found["group_member_primary"]] == [0, 1, 0]
+    assert [value for _, value in found["group_member_lag_seconds"]] == [0, 0, 2.5]
+    assert found["group_lag_limit_seconds"] == [(("mysql-server",), 10)]
+    assert found["group_router_primary"] == [(("mysql-server", "client-1"), 1)]
+
+
+def test_metrics_say_nothing_of_who_cannot_be_asked(agents: Agents, nomad: FakeNomad) -> None:
+    agents.say["mysql-server-1"] |= {"state": "", "why": "no server"}
+    agents.say["mysql-server-2"] |= {"majority": False}
+    agents.say["mysql-server-3"] |= {"state": "OFFLINE", "role": "", "why": "waits"}
+    checks = "client/allocation/mysql-server-router-a/checks"
+    nomad.put(checks, {"c": {"Status": "failure", "Output": "http 503"}})
+    found, unsaid = measured(nomad)
+    alone = {"mysql-server-2": 0, "mysql-server-3": 0}
+    assert {labels[1]: value for labels, value in found["group_member_online"]} == alone
+    assert {labels[1]: value for labels, value in found["group_member_primary"]} == alone
+    assert "group_member_lag_seconds" not in found
+    assert unsaid == ["mysql-server: mysql-server-1 cannot be asked: no server"]
+    assert found["group_router_primary"] == [(("mysql-server", "client-1"), 0)]
+    nomad.refuse(checks, 500, "No path to node")
+    found, unsaid = measured(nomad)
+    assert "group_router_primary" not in found
+    assert "mysql-server: the router on client-1 cannot be asked: " in unsaid[1]
+    nomad.put(checks, {})
+    assert "group_router_primary" not in measured(nomad)[0]
 
 
 def world(**first: str) -> World:

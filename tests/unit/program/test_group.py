@@ -142,7 +142,7 @@ def test_the_stack_says_who_the_members_are() -> None:
         {"job": f"mysql-server-{number + 1}", "zone": zone, "volume": f"data[{number}]"}
         for number, zone in enumerate(ZONES)
     ]
-    services = {"service": "mysql-server", "readPort": 3399, "readService": "mysql-server-read"}
+    services = {"service": "mysql-server", "readPort": 3399, "readService": "mysql-server-read", "maxLagS": 10}
     assert outputs.group(made, made.database.group) == {
         "job": "mysql-server-router",
         "group": {"members": members, **services},

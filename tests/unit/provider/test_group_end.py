@@ -58,7 +58,7 @@ class Members:
         alone = self.running == [job]
         unapplied = self.unapplied.pop(0) if alone and self.unapplied else ""
         role = "PRIMARY" if alone else "SECONDARY"
-        return MemberState(job, None, "ONLINE", role, 0.0, tuple(self.running), unapplied, why=self.why)
+        return MemberState(job, state="ONLINE", role=role, view=tuple(self.running), unapplied=unapplied, why=self.why)
 
 
 @pytest.fixture

@@ -7,10 +7,8 @@ from operator import attrgetter
 
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.group_record import GroupRecord
-from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import is_running
 from nomad_stateful.operate import group
-from nomad_stateful.operate.doctor.facts import Facts, Json
+from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.doctor.finding import Finding, problem
 from nomad_stateful.resource_types import REPLICATION_GROUP
 
@@ -67,19 +65,9 @@ def routers(facts: Facts) -> Iterator[Finding]:
     server = facts.server()
     if server is None or not server.members:
         return
-    path = f"{job_path(server.job)}/allocations"
-    stubs = facts.once("routers", lambda: facts.nomad().get(path, namespace=server.namespace)) or []
-    for stub in filter(is_running, stubs):
-        failing = [one for one in _checks(facts, str(stub["ID"]), server.namespace) if one.get("Status") != "success"]
-        for one in failing:
-            said = " ".join(str(one.get("Output") or one.get("Status")).split())
-            what = f"the router on {stub['NodeName']} does not pass its check: {said}"
+    for one in facts.once("routers", lambda: list(group.routers(facts.nomad(), server))):
+        if not one.passes:
+            how = "cannot be asked" if one.passes is None else "does not pass its check"
+            what = f"the router on {one.client} {how}: {one.why}"
             why = "programs on that client reach no primary"
-            yield problem(what, why, f"nomad alloc logs {stub['ID'][:8]} router", _PAGE)
-
-
-def _checks(facts: Facts, allocation_id: str, namespace: str) -> list[Json]:
-    """Returns an allocation's checks by Nomad; those of services in Consul are Consul's."""
-    path = f"client/allocation/{allocation_id}/checks"
-    found = facts.once(path, lambda: facts.nomad().get(path, namespace=namespace)) or {}
-    return list(found.values())
+            yield problem(what, why, f"nomad alloc logs {one.allocation_id[:8]} router", _PAGE)
