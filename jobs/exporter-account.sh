@@ -5,7 +5,7 @@
 set -eu
 trap 'exit 0' TERM INT
 while ! said=$(make_account 2>&1); do
-  [ "$said" = "${told:-}" ] || echo "the server does not let $maker in: $said" >&2
+  [ "$said" = "${told:-}" ] || echo "the server does not let $maker make the account: $said" >&2
   told=$said
   sleep 2 &
   wait $!
