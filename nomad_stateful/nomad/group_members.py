@@ -32,6 +32,10 @@ class MemberState:
     """Transactions that it has received and not executed, as a set of GTIDs."""
     zone: str = ""
     """Where its volume is, for who knows that."""
+    executed: str = ""
+    """Its transactions, as a set of GTIDs."""
+    received: str = ""
+    """Those that it has received as well, and may not have executed."""
     why: str = ""
     """Why its state is not known, or why it may not write although it is the primary."""
 
@@ -86,8 +90,8 @@ def _state(job: str, at: Endpoint, said: dict[str, Any]) -> MemberState:
     lag_s = float(said["lag_s"]) if state and said.get("lag_s") is not None else None
     view = tuple(str(one["host"]) for one in said.get("members") or ())
     why = why if state or why else "its agent does not say what it is"
-    unapplied = str(said.get("unapplied") or "")
-    return MemberState(job, at, state, role, majority, lag_s, view, unapplied, why=why)
+    held = {key: str(said.get(key) or "") for key in ("executed", "received", "unapplied")}
+    return MemberState(job, at, state, role, majority, lag_s, view, why=why, **held)
 
 
 def _line(error: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import group, group_recovery, stack
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.command import Checks, acts_unless_dry
 from nomad_stateful.operate.errors import OperateError
@@ -59,15 +59,14 @@ class Recovery:
         return {
             "name": self.volume.name,
             "ok": not self.plans,
-            "problems": [
-                {
-                    "problem": plan.problem,
-                    "steps": [{"kind": _mark(one), "command": one.command, "why": one.why} for one in plan.steps],
-                }
-                for plan in self.plans
-            ],
+            "problems": list(map(_problem, self.plans)),
             "ran": [one.command for one in self.ran],
         }
+
+
+def _problem(plan: RecoveryPlan) -> dict[str, Any]:
+    steps = [{"kind": _mark(one), "command": one.command, "why": one.why} for one in plan.steps]
+    return {"problem": plan.problem, "steps": steps}
 
 
 def recover(frame: Frame, name: str, permission: Permission) -> None:
@@ -82,10 +81,28 @@ def recover(frame: Frame, name: str, permission: Permission) -> None:
             one = Recovery(volume)
             done.append(one)
             free(one, permission, runner, partial(_again, nomad, volume.name), tell)
-    stuck = [one.volume.name for one in done if one.plans]
-    frame.tell({"ok": not stuck, "dryRun": frame.dry_run, "volumes": [one.as_object() for one in done]})
+        of_group = _group(nomad, name, tell)
+    stuck = [*(one.volume.name for one in done if one.plans), *of_group]
+    told = {"ok": not stuck, "dryRun": frame.dry_run, "volumes": [one.as_object() for one in done]}
+    frame.tell(told | {"groups": [{"name": name, **_problem(plan)} for name, plan in of_group.items()]})
     if stuck:
         raise NotRecoveredError(f"{', '.join(stuck)}: see above. {_how_to_go_on(permission)}")
+
+
+def _group(nomad: NomadApi, volume: str, tell: Callable[[str], None]) -> dict[str, RecoveryPlan]:
+    """Tells what there is to do where nobody of the volume's replication group can write; by the name of its service.
+
+    Nothing of it is run: each step gives something up, or is somewhere else.
+    """
+    server = stack.database()
+    if server is None or volume not in {"", *(one.volume for one in server.members)}:
+        return {}
+    ids = {name: str(one.get("id") or "") for name, one in (stack.outputs().get("volumes") or {}).items()}
+    plan = group_recovery.recovery_plan(server, group.states(nomad, server), ids)
+    if plan is None:
+        return {}
+    tell(_text(f"group {server.service}", [plan]))
+    return {server.service: plan}
 
 
 def _print(line: str) -> None:
@@ -122,7 +139,7 @@ def free(
     """Prints the plans and runs the permitted steps until none is left; returns whether nothing is wrong."""
     while True:
         one.plans = recovery_plans(one.volume.usage, wanted_free=False)
-        tell(_text(one.volume, one.plans))
+        tell(_text(one.volume.name, one.plans))
         # One step of each plan at a time: the next one depends on its result.
         steps = dict.fromkeys(next((step for step in plan.steps if step not in one.ran), None) for plan in one.plans)
         allowed = [step for step in steps if step is not None and permission.allows(step.action)]
@@ -148,12 +165,12 @@ def _settled(before: StackVolume, again: Callable[[], StackVolume]) -> StackVolu
     return now
 
 
-def _text(volume: StackVolume, plans: Sequence[RecoveryPlan]) -> str:
+def _text(name: str, plans: Sequence[RecoveryPlan]) -> str:
     if not plans:
-        return f"{volume.name}: in order"
+        return f"{name}: in order"
     lines = []
     for plan in plans:
-        lines.append(f"{volume.name}: {plan.problem}")
+        lines.append(f"{name}: {plan.problem}")
         lines += [f"    {_mark(step)} {step}" for step in plan.steps]
     return "\n".join(lines)
 

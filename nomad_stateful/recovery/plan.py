@@ -113,15 +113,16 @@ def _lost_client(usage: VolumeUsage, claim: Claim, client: Client | None) -> Rec
         return RecoveryPlan(problem, [Step("by-hand", instance_id, wait, "then the volume can be detached")])
     if state not in _OFF:
         return RecoveryPlan(problem, [_fence(instance_id, state)])
-    return RecoveryPlan(problem, _release(usage, node_id, client, instance_id))
+    return RecoveryPlan(problem, _release(usage, claim, client, instance_id))
 
 
-def _release(usage: VolumeUsage, node_id: str, client: Client | None, instance_id: str) -> list[Step]:
+def _release(usage: VolumeUsage, claim: Claim, client: Client | None, instance_id: str) -> list[Step]:
     """Nothing runs on the instance any more: Nomad's claim and EC2's attachment can go."""
     nobody = f"the instance {instance_id} is {usage.instance_state(instance_id)}, so nothing writes there any more"
-    if client is not None and usage.has_node_plugin(client):
+    waits = claim.status == "unknown"
+    if client is not None and usage.has_node_plugin(client) and not waits:
         return [_await(usage, nobody)]
-    # Nomad does not know the client's instance, so it cannot ask for the detachment.
+    # Nomad does not know the client's instance, or will not once it is purged, so it cannot ask for the detachment.
     steps = [
         _ec2_detach(usage, item)
         for item in (usage.attached.attachments if usage.attached else ())
@@ -129,11 +130,15 @@ def _release(usage: VolumeUsage, node_id: str, client: Client | None, instance_i
     ]
     if client is None or client.status == GONE:
         return [*steps, _await(usage, nobody)]
-    why = (
-        f"the node plugin {usage.plugin_id} had not registered again on that client when it went away, so Nomad "
-        "cannot detach there; purging the client drops its claims, and it registers again if it comes back"
+    cause = (
+        "Nomad keeps the allocation for the client until the job's lost_after (of a group's member "
+        "stopAfterDisconnect) is over, and starts no other until then"
+        if waits
+        else f"the node plugin {usage.plugin_id} had not registered again on that client when it went away, so Nomad "
+        "cannot detach there"
     )
-    purge = Step("purge-client", node_id, _purge(node_id), why)
+    why = f"{cause}; purging the client drops its claims, and it registers again if it comes back"
+    purge = Step("purge-client", client.id, _purge(client.id), why)
     return [*steps, purge, _await(usage, nobody)]
 
 

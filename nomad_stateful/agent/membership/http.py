@@ -53,12 +53,14 @@ class Answers:
         return {
             "name": name,
             "state": answer.state,
+            "why": "" if answer.state == "ONLINE" else self.keeper.why,
             "role": answer.role,
             "read_only": answer.read_only,
             "majority": answer.has_majority,
             "members": [{"host": host, "state": state, "role": role} for host, state, role in seen.view],
             "lag_s": seen.lag_s,
             "executed": str(answer.transactions.executed),
+            "received": str(answer.transactions.received),
             "unapplied": str(answer.transactions.received - answer.transactions.executed),
             "disk": self.watch.disk.failure,
         }

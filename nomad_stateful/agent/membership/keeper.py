@@ -46,6 +46,12 @@ class Keeper:
         self.peers: Mapping[str, Answer | str] = {}
         """What they said last; it counts for nothing but to be shown."""
 
+    @property
+    def why(self) -> str:
+        """Why the member is not in its group, by the last round: what it does or waits for; "" where it is."""
+        state, _, rest = self._said.partition("\n")[0].partition(": ")
+        return rest if state.isupper() else f"{state}: {rest}" if rest else state
+
     def round(self) -> float:
         """Does one thing, and returns how long to wait for the next."""
         try:

@@ -17,21 +17,23 @@ GROUP_CAUSES: list[Cause] = []
 of_group = partial(cause, into=GROUP_CAUSES, service=SERVICE)
 
 
-def _members(watch: Watch) -> dict[str, Endpoint]:
+def members(watch: Watch) -> dict[str, Endpoint]:
     """Returns where each member answers, by its job, the primary last."""
     found = {job: endpoint(watch.stack.nomad, job, "default", "mysql", "db") for job in MYSQL_GROUP.member_jobs}
     known = {job: at for job, at in found.items() if at is not None}
     return dict(sorted(known.items(), key=lambda one: is_primary(one[1].host)))
 
 
-def _signalled(watch: Watch, signal: str, *clients: str) -> None:
+def signalled(watch: Watch, signal: str, *clients: str) -> None:
+    """Sends the servers of clients a signal."""
     for client in clients:
-        acting.inside(watch, client, f"kill -{signal} $(pgrep -f '{MYSQL_GROUP.running}')")
+        # In brackets, so that it is not in this script's own words.
+        acting.inside(watch, client, f"kill -{signal} $(pgrep -f '[m]{MYSQL_GROUP.running[1:]}')")
 
 
 @of_group("GroupMemberAway", "a secondary's job is stopped", severity="critical")
 def away(watch: Watch) -> Iterator[None]:
-    run(watch, "nomad", "job", "stop", next(iter(_members(watch))))
+    run(watch, "nomad", "job", "stop", next(iter(members(watch))))
     yield
     up(watch)
 
@@ -41,7 +43,7 @@ def lags(watch: Watch) -> Iterator[None]:
     stack = watch.stack
     primary = stack.server_endpoint()
     stack.sql(primary, "CREATE DATABASE alerts", "CREATE TABLE alerts.rows_of (id INT PRIMARY KEY)")
-    behind = next(iter(_members(watch).values()))
+    behind = next(iter(members(watch).values()))
     with closing(stack.server.login(behind.host, behind.port, stack.password)) as session:
         session.cursor().execute("FLUSH TABLES WITH READ LOCK")
         stack.sql(primary, "INSERT INTO alerts.rows_of VALUES (1)")
@@ -50,10 +52,10 @@ def lags(watch: Watch) -> Iterator[None]:
 
 @of_group("GroupWithoutPrimary", "the primary and another member are paused", severity="critical")
 def without_primary(watch: Watch) -> Iterator[None]:
-    _, *paused = [at.node_name for at in _members(watch).values()]
-    _signalled(watch, "STOP", *paused)
+    _, *paused = [at.node_name for at in members(watch).values()]
+    signalled(watch, "STOP", *paused)
     yield
-    _signalled(watch, "CONT", *paused)
+    signalled(watch, "CONT", *paused)
 
 
 @of_group("RouterWithoutPrimary", "the same", client="client-1", severity="critical")

@@ -234,13 +234,44 @@ def test_it_is_answered_by_http(answers: Answers, port: int) -> None:
         {
             "name": "member-1",
             "state": "ONLINE",
+            "why": "",
             "role": "PRIMARY",
             "read_only": False,
             "majority": True,
             "members": [{"host": "member-1", "state": "ONLINE", "role": "PRIMARY"}],
             "lag_s": 0.5,
             "executed": f"{answers.watch.member.group.group_id}:1-9",
+            "received": "",
             "unapplied": "",
             "disk": "",
         },
     )
+
+
+def test_who_is_out_of_the_group_says_what_it_waits_for(answers: Answers) -> None:
+    """In the keeper's words; what it said of a server that was ONLINE until now is no reason."""
+    servers = Servers({"member-1": offline("member-1"), "member-2": offline("member-2")})
+    member = FakeMember(servers, "member-1")
+    answers = Answers(answers.watch, keeper(member, []))
+    saw(answers, offline("member-1"))
+    assert answers.everything()["why"] == ""
+    answers.keeper.round()
+    waits = "nobody is in the group, and it begins only when all have answered: member-3 (2003 refused)"
+    assert answers.everything()["why"] == waits
+    member.refusal = "3092 the server is not configured"
+    servers.answers["member-3"] = online("member-3")
+    answers.keeper.round()
+    assert answers.everything()["why"] == "could not join, and tries again: 3092 the server is not configured"
+    servers.answers["member-1"] = replace(offline("member-1"), state="ERROR")
+    saw(answers, servers.answers["member-1"])
+    answers.keeper.round()
+    assert answers.everything()["why"] == "leaves the group, to join again"
+    servers.answers["member-1"] = online("member-1", "SECONDARY")
+    answers.keeper.round()
+    assert answers.everything()["why"] == ""
+    saw(answers, online("member-1", "SECONDARY"))
+    assert answers.everything()["why"] == ""
+    del servers.answers["member-1"]
+    answers.keeper.round()
+    saw(answers, offline("member-1"))
+    assert answers.everything()["why"] == "waits for its server"

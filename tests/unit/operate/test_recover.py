@@ -10,7 +10,7 @@ import pytest
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
-from nomad_stateful.operate import frame, recover
+from nomad_stateful.operate import frame, recover, stack
 from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame
@@ -148,6 +148,7 @@ def run(nomad: FakeNomad, usage: VolumeUsage, monkeypatch: pytest.MonkeyPatch, *
 
     monkeypatch.setattr(frame, "connect", lambda **_: nomad.client(RetryPolicy()))
     monkeypatch.setattr(recover, "stack_volumes", lambda _nomad, _name: [stack_volume(usage)])
+    monkeypatch.setattr(stack, "outputs", dict)
     monkeypatch.setattr(StepRunner, "run", refused)
     recover.recover(Frame("recover", yes=True, checks=recover.COMMAND.checks or Checks(), **given), "", FENCE)
 

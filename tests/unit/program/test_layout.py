@@ -132,8 +132,12 @@ def test_only_the_rooms_of_the_apis_import_a_client_of_http_or_aws() -> None:
     assert wrong == set()
 
 
-_LOGS = ("nomad_stateful/agent/", "nomad_stateful/operate/point_in_time/")
-"""What copies and replays a server's logs, which has to read their form."""
+_LOGS = (
+    "nomad_stateful/agent/",
+    "nomad_stateful/operate/point_in_time/",
+    "nomad_stateful/operate/group_recovery.py",
+)
+"""What copies and replays a server's logs, or compares members' transactions, and has to read their form."""
 
 
 def test_only_the_catalogue_and_what_reads_logs_imports_a_databases_own_modules() -> None:

@@ -116,6 +116,18 @@ SITUATIONS: dict[str, tuple[dict[str, Any], FakeEbs, str, list[str]]] = {
         f"its instance {INSTANCE} is terminated",
         [COLLECT],
     ),
+    "the client is disconnected with an allocation that is kept for it, its instance is terminated": (
+        {"alloc": "unknown", "client": "down"},
+        FakeEbs("", {INSTANCE: "terminated"}),
+        "Nomad keeps the allocation for the client until the job's lost_after",
+        [PURGE, COLLECT],
+    ),
+    "the same, its instance is stopped": (
+        {"alloc": "unknown", "client": "disconnected"},
+        FakeEbs("attached", {INSTANCE: "stopped"}),
+        "Nomad keeps the allocation for the client until the job's lost_after",
+        [DETACH, PURGE, COLLECT],
+    ),
     "the client is lost, its instance is stopping": (
         {"alloc": "lost", "client": "down"},
         FakeEbs("attached", {INSTANCE: "stopping"}),

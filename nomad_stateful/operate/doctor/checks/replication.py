@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
+from typing import Any
 
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.group_record import GroupRecord
@@ -12,7 +13,7 @@ from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.doctor.finding import Finding, problem
 from nomad_stateful.resource_types import REPLICATION_GROUP
 
-_PAGE = "docs/agent.md"
+_PAGE = "docs/group.md#when-members-are-away"
 _OF_ONE = "a member that is not well serves nobody, and with the loss of another one nobody can write"
 _OF_ALL = "two of three members have to be ONLINE for writes"
 _OF_TWO = "both acknowledge writes, and those of one of them are lost"
@@ -39,7 +40,7 @@ def findings(facts: Facts) -> Iterator[tuple[MemberState | None, Finding]]:
         elif sum(map(_is_primary, found)) > 1:
             yield None, problem(what, _OF_TWO, "`nomad job stop` the one that the third member does not see", _PAGE)
         else:
-            yield None, problem(what, _OF_ALL, "bring back those that are away: the agents elect, or begin", _PAGE)
+            yield None, problem(what, _OF_ALL, "nomad-stateful recover", _PAGE)
 
 
 def decision(facts: Facts) -> Iterator[Finding]:
@@ -53,10 +54,11 @@ def decision(facts: Facts) -> Iterator[Finding]:
         now = "is not there" if found is None else f"says first={found.first} group={found.group_id}"
         what = f"the variable {path} (namespace {record.namespace}) {now}, and the stack's state {said}"
         why = "where the state is lost too, another `up` begins a second group"
-        yield problem(what, why, f"nomad var put -force -namespace {record.namespace} {path} {said}", _PAGE)
+        cure = f"nomad var put -force -namespace {record.namespace} {path} {said}"
+        yield problem(what, why, cure, "docs/group.md#what-runs")
 
 
-def _is_group(made: Json) -> bool:
+def _is_group(made: Mapping[str, Any]) -> bool:
     return bool(made["groupId"])
 
 

@@ -1,0 +1,134 @@
+"""What `nomad-stateful recover` says of a replication group in which nobody can write. It runs none of it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nomad_stateful.operate import recover
+from nomad_stateful.operate.recover import NotRecoveredError, Permission
+from tests.fake_nomad import FakeNomad
+from tests.unit.operate.group import MEMBERS, Agents, agents
+
+__all__ = ["agents"]
+
+SOURCE = "a1a1a1a1-0000-4000-8000-00000000000a"
+ALL = Permission(safe=True, fence=True)
+THIRD = (
+    "nomad-stateful snapshot 'mysql[2]' && nomad job stop -namespace default mysql-server-3 && "
+    "aws ec2 wait volume-available --volume-ids vol-2 && aws ec2 delete-volume --volume-id vol-2 && "
+    "pulumi up --refresh"
+)
+
+
+def stop(agents: Agents, **executed: str) -> None:
+    """Has members be OFFLINE with so many transactions each, and the agents of all others silent."""
+    for one in MEMBERS:
+        job = one["job"]
+        if (numbers := executed.get(job.replace("-", "_"))) is None:
+            agents.nomad.put(f"job/{job}/allocations", [])
+        else:
+            state = {"state": "OFFLINE", "role": "", "majority": True, "why": "it waits"}
+            agents.say[job] |= state | {"executed": f"{SOURCE}:{numbers}", "received": ""}
+
+
+def recovered(
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, name: str = ""
+) -> tuple[dict[str, Any], list[str], str]:
+    """Returns what scripts get, what people read, and the error."""
+    monkeypatch.setattr(recover, "stack_volumes", lambda *_: [])
+    told: list[Any] = []
+    said: list[str] = []
+    error = ""
+
+    @contextmanager
+    def within(*_: Any) -> Any:
+        yield nomad.api
+
+    monkeypatch.setattr(recover, "_print", said.append)
+    frame: Any = SimpleNamespace(dry_run=False, as_json=False, cluster=within, turn=within, tell=told.append)
+    try:
+        recover.recover(frame, name, ALL)
+    except NotRecoveredError as raised:
+        error = str(raised)
+    assert nomad.writes == []
+    return told[0], said, error
+
+
+def steps(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+    [group] = found["groups"]
+    assert group["name"] == "mysql-server"
+    return [(one["kind"], one["command"], one["why"]) for one in group["steps"]]
+
+
+def test_of_a_group_that_takes_writes_nothing_is_said(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.nomad.put("job/mysql-server-3/allocations", [])
+    assert recovered(nomad, monkeypatch) == ({"ok": True, "dryRun": False, "volumes": [], "groups": []}, [], "")
+
+
+def test_where_all_answer_their_agents_begin_by_themselves(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop(agents, mysql_server_1="1-9", mysql_server_2="1-10", mysql_server_3="1-8")
+    found, _, error = recovered(nomad, monkeypatch)
+    [(kind, command, why)] = steps(found)
+    assert (kind, command) == ("by hand:", "nomad-stateful status --watch")
+    assert "mysql-server-2 has everything" in why
+    assert error.startswith("mysql-server: see above")
+
+
+def test_of_a_member_that_does_not_answer_it_says_how_it_comes_back_or_is_given_up(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop(agents, mysql_server_1="1-8", mysql_server_2="1-8:10")
+    found, said, _ = recovered(nomad, monkeypatch, "mysql[2]")
+    [back, up] = steps(found)
+    assert back[:2] == ("by hand:", "nomad-stateful explain mysql-server-3")
+    assert up[:2] == ("by hand:", THIRD)
+    assert "may be rows that were acknowledged" in up[2]
+    assert up[2].endswith("once all have answered, mysql-server-2 begins with what it has")
+    problem = found["groups"][0]["problem"]
+    assert "mysql-server-1 is OFFLINE (it waits)" in problem
+    assert "mysql-server-3 cannot be asked: no allocation of it runs" in problem
+    assert f"mysql-server-1 has 8 transactions, and lacks 1: {SOURCE}:10; mysql-server-2 has 9 transactions" in problem
+    assert said[0].startswith("group mysql-server: nobody can write: ")
+
+
+def test_one_alone_without_a_majority_has_both_others_brought_back_or_given_up(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop(agents, mysql_server_1="1-8")
+    agents.say["mysql-server-1"] |= {"state": "ONLINE", "role": "PRIMARY", "majority": False}
+    found, _, _ = recovered(nomad, monkeypatch)
+    assert [one[1].split()[-1] for one in steps(found)] == ["mysql-server-2", "mysql-server-3", *["--refresh"] * 2]
+
+
+def test_members_with_transactions_of_their_own_are_for_the_operator_to_choose_from(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop(agents, mysql_server_1="1-8", mysql_server_2="1-7", mysql_server_3="1-7:9-10")
+    found, _, _ = recovered(nomad, monkeypatch)
+    [first, third] = steps(found)
+    assert f"gives up 1 transactions ({SOURCE}:8)" in first[2]
+    assert (third[1], f"gives up 2 transactions ({SOURCE}:9-10)" in third[2]) == (THIRD, True)
+
+
+def test_where_nobody_answers_nobody_is_said_to_begin(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop(agents)
+    found, _, _ = recovered(nomad, monkeypatch)
+    assert not any("begins with" in why for _, _, why in steps(found))
+    assert len(steps(found)) == 6
+
+
+def test_it_is_not_said_of_a_volume_that_is_no_members(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop(agents)
+    assert recovered(nomad, monkeypatch, "dumps")[0]["groups"] == []
