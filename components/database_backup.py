@@ -31,6 +31,8 @@ class BackedUpServer(TypedDict):
 
     service: str
     """Name of its service."""
+    read_service: NotRequired[str]
+    """Name of the service that dumps read from; the server's own if left out."""
     provider: str
     """Where the service is registered: nomad or consul."""
     tls: str

@@ -228,7 +228,9 @@ def dump_volume(
 
 def dump(kind: Database, args: "DatabaseBackupArgs", volume: "dict[str, pulumi.Input[str]]") -> dict[str, object]:
     """Returns the variables of the job file that dumps."""
-    own = _of_backup(kind, args, volume, args["job_id"], args["account"])
+    server = args["server"]
+    read: BackedUpServer = {**server, "service": server.get("read_service", server["service"])}
+    own = _of_backup(kind, {**args, "server": read}, volume, args["job_id"], args["account"])
     return {**own, "schedule": args["schedule"]}
 
 

@@ -155,6 +155,8 @@ def _backup(settings: Settings, section: DatabaseSection, copies: DumpCopies | N
         "mount_path": "/dumps",
         "server": {
             "service": section.job_id,
+            # So that a dump is no load of the primary alone.
+            "read_service": f"{section.job_id}-read" if section.replication else section.job_id,
             "provider": section.service_provider,
             "tls": section.tls,
             "ca": section.authority,

@@ -129,6 +129,15 @@ def test_a_member_begins_nothing_by_itself() -> None:
     assert member.variables["accounts"]["files"] == {}
 
 
+def test_dumps_read_from_where_reads_go_and_a_restore_writes_to_the_primary() -> None:
+    backup = {"volume": "dumps", "schedule": "@daily"}
+    own = config({"backup": backup})
+    own["volumes"].append({"name": "dumps", "zone": ZONES[0], "sizeGib": 1})
+    made = record(own)
+    for name, service in (("mysql-backup", "mysql-server-read"), ("mysql-backup-restore", "mysql-server")):
+        assert f'nomadService \\"{service}\\" }}' in made[f"{name}-job"].inputs["hcl2"]["vars"]["client"]
+
+
 def test_the_plan_of_a_group_is_itself_after_a_way_through_json() -> None:
     made = planned(databases=["shop"])
     assert plan.Plan.from_json(made.to_json()) == made
