@@ -104,3 +104,72 @@ def test_a_dump_is_statements_and_no_command_of_the_client(shop: Databases, comm
     assert restored.returncode != 0
     assert "ERROR" in restored.stderr
     assert not (shop.server.root / "dumps/taken-over").exists()
+
+
+KEYLESS = """-- Server version\t9.7.4
+--
+-- Current Database: `shop`
+--
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop`;
+USE `shop`;
+--
+-- Table structure for table `keyed`
+--
+DROP TABLE IF EXISTS `keyed`;
+CREATE TABLE `keyed` (
+  `id` int NOT NULL,
+  UNIQUE KEY `id` (`id`)
+) ENGINE=InnoDB;
+INSERT INTO `keyed` VALUES (1);
+--
+-- Table structure for table `of two words`
+--
+DROP TABLE IF EXISTS `of two words`;
+CREATE TABLE `of two words` (
+  `id` int NOT NULL
+) ENGINE=InnoDB;
+INSERT INTO `of two words` VALUES (1),(2);
+INSERT INTO `of two words` VALUES (3);
+DROP TABLE IF EXISTS `empty`;
+CREATE TABLE `empty` (
+  `id` int NOT NULL
+) ENGINE=InnoDB;
+DROP TABLE IF EXISTS `old`;
+CREATE TABLE `old` (
+  `id` int NOT NULL,
+  PRIMARY KEY (`id`)
+) ENGINE=MyISAM;
+-- Dump completed on 2026-01-01
+"""
+
+
+def test_rows_that_a_group_refuses_are_refused_before_a_table_is_touched(shop: Databases) -> None:
+    before = shop.objects()
+    shop.put_dump(KEYLESS)
+    query(shop.server, "INSTALL PLUGIN group_replication SONAME 'group_replication.so'")
+    try:
+        query(shop.server, "SET GLOBAL group_replication_group_name = 'a1a1a1a1-0000-4000-8000-00000000000a'")
+        refused = shop.restore()
+        query(shop.server, "SET GLOBAL sql_generate_invisible_primary_key = ON")
+        of_engine = shop.restore()
+        shop.put_dump(KEYLESS.replace("MyISAM", "InnoDB"))
+        restored = shop.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert query(shop.server, "SELECT COUNT(*) FROM shop.`of two words`") == ((3,),)
+    finally:
+        query(shop.server, "SET GLOBAL sql_generate_invisible_primary_key = OFF")
+        query(shop.server, "UNINSTALL PLUGIN group_replication")
+    assert refused.returncode == of_engine.returncode == 1
+    assert "that a replication group refuses, of these tables: nothing is changed" in refused.stderr
+    assert refused.stderr.splitlines()[1:] == ["`shop`.`of two words` (no primary key)", "`shop`.`old` (ENGINE=MyISAM)"]
+    assert of_engine.stderr.splitlines()[1:] == ["`shop`.`old` (ENGINE=MyISAM)"]
+    assert shop.objects() == before
+
+
+def test_a_restore_that_fails_on_its_way_says_how_far_it_came(shop: Databases) -> None:
+    shop.put_dump(KEYLESS.replace("(1),(2)", "(1),(2,3)"))
+    done = shop.restore()
+    assert done.returncode == 1
+    assert "Column count doesn't match" in done.stderr
+    assert "is restored in part: up to the table `shop`.`of two words`, of which rows may be missing" in done.stderr
+    assert query(shop.server, "SELECT COUNT(*) FROM shop.keyed") == ((1,),)
