@@ -30,14 +30,19 @@ def hcl_value(value: Any) -> str:
     """Returns a value as Nomad takes it for a typed variable: JSON that HCL reads as the same value.
 
     HCL has template openings that JSON does not escape, and lacks some of JSON's escapes. Nomad takes a bare string
-    literally, so it is not escaped.
+    literally, so it is not escaped. Nomad decodes variables as a URL's when it is asked for them, and has an error for
+    a percent sign, so none is written.
     """
-    return value if isinstance(value, str) else hcl_literal(value)
+    return value if isinstance(value, str) else _hcl(json.dumps(value, sort_keys=True).replace("%", r"\u0025"))
 
 
 def hcl_literal(value: Any) -> str:
     """Returns a value as it is written in a job file, where it evaluates to itself."""
-    return _FOREIGN.sub(_in_hcl, json.dumps(value, sort_keys=True))
+    return _hcl(json.dumps(value, sort_keys=True))
+
+
+def _hcl(text: str) -> str:
+    return _FOREIGN.sub(_in_hcl, text)
 
 
 # Attributes of the job block alone: those of inner blocks are indented deeper.

@@ -138,6 +138,17 @@ def test_dumps_read_from_where_reads_go_and_a_restore_writes_to_the_primary() ->
         assert f'nomadService \\"{service}\\" }}' in made[f"{name}-job"].inputs["hcl2"]["vars"]["client"]
 
 
+def test_no_variable_of_a_job_has_a_percent_sign_which_nomad_does_not_give_back() -> None:
+    """It decodes them as a URL's when the engine refreshes the job, and answers `invalid URL escape`."""
+    own = config({"backup": {"volume": "dumps", "schedule": "@daily"}, "databases": ["shop"]})
+    own["mysql"]["users"] = [{"name": "app", "database": "shop"}]
+    own |= {"metrics": True}
+    own["volumes"].append({"name": "dumps", "zone": ZONES[0], "sizeGib": 1})
+    found = {name: made.inputs["hcl2"]["vars"] for name, made in record(own).items() if "hcl2" in made.inputs}
+    assert {"mysql-server-1-job", "mysql-job", "mysql-backup-job", "mysql-metrics-job"} <= set(found)
+    assert [name for name, values in found.items() if "%" in str(values)] == []
+
+
 def test_the_plan_of_a_group_is_itself_after_a_way_through_json() -> None:
     made = planned(databases=["shop"])
     assert plan.Plan.from_json(made.to_json()) == made

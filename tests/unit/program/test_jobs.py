@@ -42,7 +42,7 @@ def test_runtime_variables_of_nomad_pass_through_hcl_untouched() -> None:
 
 def test_characters_that_json_escapes_in_its_own_way_are_written_as_hcl_reads_them() -> None:
     assert jobs.hcl_value(["\b\f", "\N{GRINNING FACE}", "\\b", "$${a}", "%{b}"]) == (
-        '["\\u0008\\u000c", "\N{GRINNING FACE}", "\\\\b", "$\\u0024{a}", "%%{b}"]'
+        '["\\u0008\\u000c", "\N{GRINNING FACE}", "\\\\b", "$\\u0024{a}", "\\u0025{b}"]'
     )
 
 
@@ -52,7 +52,10 @@ def test_a_bare_string_is_taken_literally_by_nomad() -> None:
 
 @given(VALUES.filter(lambda value: not isinstance(value, str)))
 def test_no_value_opens_a_template_of_its_own(value: object) -> None:
-    assert templates(json.loads(jobs.hcl_value(value))) == []
+    written = jobs.hcl_value(value)
+    # Nomad cannot give back a variable with one.
+    assert "%" not in written
+    assert templates(json.loads(written.replace(r"\u0025", "percent "))) == []
 
 
 @pytest.mark.nomad
