@@ -1,5 +1,6 @@
 """The rules that read jobs, on jobs as Nomad reads them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_JOB
 from policy.resource import Resource
 from tests.unit.policy.asking import findings, reported
 from tests.unit.policy.jobs import job, plugin, server
+from tests.unit.program.recorder import record
 
 pytestmark = [pytest.mark.nomad, pytest.mark.usefixtures("nomad")]
 
@@ -198,6 +200,28 @@ def test_the_projects_own_jobs_keep_the_rules() -> None:
         assert reported("job-readable", asked) == []
         for rule in ("single-writer", "pinned-image", "plugin-privileged"):
             assert findings(rule, asked) == []
+
+
+def test_a_replication_group_keeps_the_rules_and_each_of_its_volumes_is_looked_at() -> None:
+    zones = ["us-west-2a", "us-west-2b", "us-west-2c"]
+    made = record(
+        {
+            "clientRole": "nomad-client",
+            "agentImage": "agent:1",
+            "plugins": [{"id": "aws-ebs0"}],
+            "volumes": [{"name": "data", "count": 3, "zones": zones, "sizeGib": 1}],
+            "mysql": {"volume": "data", "group": {}},
+        }
+    )
+    resources = [Resource(one.typ, name, one.inputs, stack="prod") for name, one in made.items()]
+    assert {"mysql-job", "mysql-server-1-job"} <= {one.name for one in resources if one.type == NOMAD_JOB}
+    for rule in ("job-readable", "single-writer", "pinned-image", "consumer-zone", "encryption-at-rest"):
+        assert findings(rule, *resources) == []
+    # What the engine protects, nobody has said here.
+    assert findings("volume-protection", *resources) == ["protect is false in stack prod"] * 3
+    volumes = [replace(one, protect=True) for one in resources]
+    assert findings("volume-protection", *volumes) == []
+    assert len(findings("scheduled-snapshots", *volumes)) == 3
 
 
 def variables(path: Path) -> dict[str, str]:
