@@ -9,7 +9,8 @@ from datetime import datetime
 from nomad_stateful.databases.mysql.archive import FOLDER, SHOWN
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError, Stored
-from nomad_stateful.operate.point_in_time.timeline import Contents, Timeline
+from nomad_stateful.operate.point_in_time.reading import Contents
+from nomad_stateful.operate.point_in_time.timeline import Timeline
 
 
 @dataclass(frozen=True)
