@@ -28,6 +28,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--except", action="append", default=[], dest="others", metavar="NAME", help="one of another server"
     )
+    parser.add_argument(
+        "--after", action="append", default=[], metavar="NAME:NAME", help="the second one comes after the first"
+    )
     parser.add_argument("--count", type=int, required=True, help="how many there are")
     parser.add_argument("--into", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--datadir", type=Path, required=True, help="of the server that replays them")
@@ -42,6 +45,9 @@ def run(known: argparse.Namespace) -> None:
     wanted = [one for one in names if known.first <= one <= known.last and one not in others and LogName.parse(one)]
     if len(wanted) != known.count:
         raise AgentError(f"s3://{bucket.name}/{place} has other logs than a moment ago: begin again")
+    for before, _, name in (pair.partition(":") for pair in known.after):
+        wanted.remove(name)
+        wanted.insert(wanted.index(before) + 1, name)
     folder: Path = known.into
     folder.mkdir(parents=True, exist_ok=True)
     relays = [folder / f"relay.{number:06d}" for number in range(1, len(wanted) + 1)]

@@ -15,6 +15,8 @@ FOLDER = "binlogs/"
 """Below the stack's prefix."""
 UNTIL = "until"
 """The object that says until when the logs are all."""
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""Up to when a log is whole that says nothing of it."""
 SHOWN = "%Y-%m-%dT%H:%M:%SZ"
 _NAMED = "%Y%m%dT%H%M%SZ"
 # All of an object's metadata, names and values, has to fit into 2 KB.
@@ -30,7 +32,7 @@ class LogName(NamedTuple):
 
     began: datetime
     name: str
-    """The server's name of it, such as binlog.000042."""
+    """The server's name of it, such as binlog.000042; of a group's member NAME-binlog.000042."""
     number: int
 
     @classmethod
@@ -40,10 +42,15 @@ class LogName(NamedTuple):
         began = named_time(found["began"]) if found else None
         return cls(began, found["name"], int(found["number"])) if found and began else None
 
+    @property
+    def member(self) -> str:
+        """The member of a group that wrote it; "" for a single server."""
+        return self.name.rpartition(".")[0].rpartition("-")[0]
 
-def log_name(began: datetime, name: str) -> str:
-    """Returns a log's name in S3."""
-    return f"{began:{_NAMED}}-{name}"
+
+def log_name(began: datetime, name: str, member: str = "") -> str:
+    """Returns a log's name in S3: two members may begin logs of one name in one second."""
+    return "-".join(filter(None, (f"{began:{_NAMED}}", member, name)))
 
 
 def named_time(text: str) -> datetime | None:
@@ -63,7 +70,7 @@ class Facts:
     own: GtidSet
     """Its transactions."""
     whole: datetime
-    """Up to when it has everything that its server committed."""
+    """Up to when it and those before it have everything that was committed."""
     opened_by_rotation: bool
     """Whether a running server went over to it from the log before it."""
     closed_by_rotation: bool
@@ -95,17 +102,23 @@ class Facts:
             return None
 
 
-def facts(name: str, log: Readable) -> Facts:
-    """Reads a log to its end. Raises BinlogError."""
+def facts(name: str, log: Readable, unlogged: GtidSet | None = None) -> Facts:
+    """Reads a log to its end. Raises BinlogError.
+
+    Of a group's member `unlogged` is what it had before all of its logs. It may be behind: when it began a log, and
+    closed it, says nothing of what others had committed.
+    """
     opening, parts = contents(name, log)
-    own, whole, rotated = GtidSetBuilder(), opening.began, False
+    of_member, before = unlogged is not None, opening.before | (unlogged or GtidSet())
+    own, whole, rotated = GtidSetBuilder(), NEVER if of_member else opening.began, False
     for part in parts:
-        whole = max(whole, part.at)
         if isinstance(part, Closing):
             rotated = part.rotated
         else:
             own.extend([part.gtid])
-    return Facts(opening.before, own.build(), whole, opening.rotated, rotated)
+        if not (of_member and isinstance(part, Closing)):
+            whole = max(whole, part.at)
+    return Facts(before, own.build(), whole, opening.rotated, rotated)
 
 
 class UntilError(ValueError):

@@ -21,9 +21,11 @@ _STOP, _ROTATE, _FORMAT = 3, 4, 15
 _GTID, _ANONYMOUS, _PREVIOUS, _TAGGED = 33, 34, 35, 42
 # Versions of the format and the server, and when a start of the server created the log: 0 after a rotation.
 _CREATED = struct.Struct("<2x50xI")
-# Flags, source, number, kind of clock, and two places in it; then the time of the commit in µs, of 7 bytes.
+# Flags, source, number, kind of clock, and two places in it; then the time of the commit in µs, of 7 bytes, whose last
+# bit says whether that of the first commit follows.
 _BODY = struct.Struct("<B16sqBqq")
 _TIME_BYTES, _TIME_BITS = 7, 55
+_FIRST_COMMIT = 7
 # A set of GTIDs: how many sources; each with its UUID and how many intervals; each from, and up to without.
 _COUNT, _INTERVAL = struct.Struct("<Q"), struct.Struct("<QQ")
 # Of a set with tags the count is between two bytes that say so.
@@ -65,7 +67,7 @@ class Transaction:
 
     gtid: Gtid
     at: datetime
-    """When its server committed it, in µs and UTC."""
+    """When it was first committed, in µs and UTC: in the logs of all members of a group the same time."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,10 @@ def _gtids(body: bytes) -> GtidSet:
 
 def _transaction(body: bytes) -> Transaction:
     _, source, number, _, _, _ = _BODY.unpack_from(body)
-    micros = int.from_bytes(body[_BODY.size : _BODY.size + _TIME_BYTES], "little") & ((1 << _TIME_BITS) - 1)
+    own, first = (
+        int.from_bytes(body[at : at + _TIME_BYTES], "little") for at in (_BODY.size, _BODY.size + _TIME_BYTES)
+    )
+    micros = first if own >> _TIME_BITS else own
     return Transaction(Gtid(Origin(uuid.UUID(bytes=source)), number), _EPOCH + timedelta(microseconds=micros))
 
 
@@ -164,6 +169,9 @@ def _tagged(body: bytes) -> Transaction:
         _, at = _signed(body, at)
     _, at = _number(body, at)
     micros, at = _number(body, at)
+    field, at = _number(body, at)
+    if field == _FIRST_COMMIT:
+        micros, at = _number(body, at)
     gtid = Gtid(Origin(uuid.UUID(bytes=bytes(values)), tag), number)
     return Transaction(gtid, _EPOCH + timedelta(microseconds=micros))
 

@@ -55,15 +55,20 @@ def add_logs(job: Json, live: Json, replay: Replay) -> None:
     group["EphemeralDisk"] = {"SizeMB": 300 + replay.size * 11 // 10 // (1 << 20)}
 
 
+def _name(key: str) -> str:
+    return key.rpartition(FOLDER)[2]
+
+
 def _logs_fetcher(copier: Json, server: Json, datadir: str, replay: Replay) -> Json:
-    keys = (replay.logs[0].key, replay.logs[-1].key, *replay.others)
-    first, last, *others = (key.rpartition(FOLDER)[2] for key in keys)
+    keys = [log.key for log in replay.logs]
+    first, last, *others = (_name(key) for key in (min(keys), max(keys), *replay.others))
     arguments = [
         *(word for word in copier["Config"]["args"] if str(word).startswith(("--bucket=", "--prefix="))),
         f"--first={first}",
         f"--last={last}",
         f"--count={len(replay.logs)}",
         *(f"--except={name}" for name in others),
+        *(f"--after={_name(before)}:{_name(key)}" for key, before in replay.after),
         f"--into={_LOGS}",
         f"--datadir={datadir}",
         f"--owner={(server.get('Env') or {}).get('START_UID') or 0}",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, LogName, Until, UntilError
-from nomad_stateful.ebs.bucket import Bucket
+from nomad_stateful.databases.mysql.archive import FOLDER, NEVER, UNTIL, LogName, Until, UntilError
+from nomad_stateful.databases.mysql.gtids import GtidSet
+from nomad_stateful.ebs.bucket import Bucket, Listed
 from nomad_stateful.operate.errors import OperateError
 
 
@@ -25,6 +26,10 @@ class Log:
     began: datetime
     size: int
     """In bytes."""
+    member: str = ""
+    """The member of a group that wrote it; "" for a single server."""
+    copied: datetime = NEVER
+    """When it was stored."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +43,27 @@ class Stored:
     """Until when every transaction is there; None where nothing was copied yet."""
     covers: str = ""
     """Key of the newest log that `until` is true of; "" where an earlier release wrote it."""
+    gtids: GtidSet | None = None
+    """All transactions up to then; None where an earlier release wrote it."""
 
 
 def stored(bucket: Bucket, prefix: str) -> Stored:
     """Lists the logs; `prefix` is the stack's. Raises PointInTimeError and botocore's errors."""
     # Before the logs are listed: what it is true of has to be among them.
-    reached, covers = _until(bucket, prefix)
+    said = _until(bucket, prefix)
     folder = f"{prefix}{FOLDER}"
-    logs = (_log(key, folder, one.size) for key, one in bucket.list(folder).items())
-    return Stored(bucket, prefix, tuple(filter(None, logs)), reached, covers)
+    logs = tuple(filter(None, (_log(key, folder, one) for key, one in bucket.list(folder).items())))
+    if said is None:
+        return Stored(bucket, prefix, logs, None)
+    return Stored(bucket, prefix, logs, said.moment, said.newest, said.gtids)
 
 
-def _log(key: str, folder: str, size: int) -> Log | None:
+def _log(key: str, folder: str, there: Listed) -> Log | None:
     """Returns the log of a key; None where it is none."""
     named = LogName.parse(key.removeprefix(folder))
-    return None if named is None else Log(key, named.name, named.number, named.began, size)
+    if named is None:
+        return None
+    return Log(key, named.name, named.number, named.began, there.size, named.member, there.stored)
 
 
 def until(bucket: Bucket, prefix: str) -> datetime | None:
@@ -60,20 +71,20 @@ def until(bucket: Bucket, prefix: str) -> datetime | None:
 
     Raises PointInTimeError and botocore's errors.
     """
-    return _until(bucket, prefix)[0]
+    said = _until(bucket, prefix)
+    return said.moment if said else None
 
 
-def _until(bucket: Bucket, prefix: str) -> tuple[datetime | None, str]:
-    """Returns that time, and the newest log that it is true of; "" where an earlier release wrote it."""
+def _until(bucket: Bucket, prefix: str) -> Until | None:
+    """Returns what a copier says; None where nothing was copied yet."""
     key = f"{prefix}{FOLDER}{UNTIL}"
     there = bucket.read(key)
     if there is None:
-        return None, ""
+        return None
     try:
-        found = Until.parse(there.text)
+        return Until.parse(there.text)
     except UntilError as error:
         raise PointInTimeError(
             f"s3://{bucket.name}/{key} {error}, which is no time of the agent's: somebody else wrote it. Take a "
             "snapshot, then remove it: the next round writes it anew"
         ) from None
-    return found.moment, found.newest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from nomad_stateful.databases.mysql.archive import Facts
+from nomad_stateful.databases.mysql.archive import NEVER, Facts
 from nomad_stateful.databases.mysql.binlog import BinlogError, Closing, contents
 from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder
 from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError, Stored
@@ -31,7 +31,7 @@ class Contents:
     wanted: GtidSet
     """All up to that one; those of the logs before it where it has none."""
     whole: datetime
-    """Up to when it has everything that its server committed."""
+    """Up to when it and those before it have everything that was committed."""
     rotated: bool
     """Whether its server closed it to begin another at once."""
 
@@ -52,24 +52,31 @@ class Reader:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def read(self, log: Log, *, whole: bool = False) -> Contents:
-        """Returns what a log says: with `whole` of each transaction. Raises PointInTimeError."""
+    def read(self, log: Log, *, whole: bool = False, have: GtidSet | None = None) -> Contents:
+        """Returns what a log says: with `whole` of each transaction, with `have` of those that are not among these.
+
+        Raises PointInTimeError.
+        """
         with readable(), self.opened(log) as (metadata, body):
             found = Facts.of_metadata(metadata)
-            if whole or found is None or found.whole > self._to:
-                return self._read_all_of(log, body)
+            if whole or found is None or (found.whole > self._to and not log.member):
+                return self._read_all_of(log, body, have)
         ends = found.ends
         return Contents(log, found.before, ends, None, ends, found.whole, found.closed_by_rotation)
 
-    def _read_all_of(self, log: Log, body: Any) -> Contents:
-        wanted, whole, rotated = GtidSetBuilder(), log.began, False
+    def _read_all_of(self, log: Log, body: Any, have: GtidSet | None) -> Contents:
+        # A member that begins or closes a log may be behind.
+        wanted, whole, rotated = GtidSetBuilder(), NEVER if log.member else log.began, False
         last: Gtid | None = None
         later: list[Gtid] = []
         opening, parts = contents(self.name(log), body)
         for part in parts:
-            whole = max(whole, part.at)
+            if not (log.member and isinstance(part, Closing)):
+                whole = max(whole, part.at)
             if isinstance(part, Closing):
                 rotated = part.rotated
+            elif have is not None and part.gtid in have:
+                continue
             elif part.at > self._to:
                 later.append(part.gtid)
             else:
@@ -77,8 +84,9 @@ class Reader:
                 last = part.gtid
                 wanted.extend([*later, last])
                 later = []
-        up_to = opening.before | wanted.build()
-        return Contents(log, opening.before, up_to | GtidSetBuilder(later).build(), last, up_to, whole, rotated)
+        before = opening.before if have is None else have
+        up_to = before | wanted.build()
+        return Contents(log, before, up_to | GtidSetBuilder(later).build(), last, up_to, whole, rotated)
 
     @contextmanager
     def opened(self, log: Log) -> Iterator[tuple[Mapping[str, str], Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate, pairwise
 
 from nomad_stateful.databases.mysql.archive import FOLDER, SHOWN
 from nomad_stateful.databases.mysql.gtids import GtidSet
@@ -29,7 +30,9 @@ class Replay:
     ends: GtidSet
     """All transactions up to the end of the last log: the restored server must have none of these but the wanted."""
     others: tuple[str, ...] = ()
-    """Keys between those of the first and the last log that do not belong to them."""
+    """Keys between the least and the greatest of the logs' that do not belong to them."""
+    after: tuple[tuple[str, str], ...] = ()
+    """Keys that are not in the order of the logs, each with the one that it comes after."""
 
     @property
     def size(self) -> int:
@@ -52,9 +55,12 @@ def replay(known: Stored, base: datetime, to: datetime) -> Replay:
     found = Timeline(known, to).since(base)
     last, wanted = _last(found)
     logs = tuple(one.log for one in found)
-    keys = {log.key for log in logs}
-    others = tuple(log.key for log in known.logs if logs[0].key < log.key < logs[-1].key and log.key not in keys)
-    return Replay(known.bucket.name, logs, to, last, found[0].before, wanted, found[-1].ends, others)
+    keys = [log.key for log in logs]
+    least, greatest, own = min(keys), max(keys), frozenset(keys)
+    others = tuple(log.key for log in known.logs if least < log.key < greatest and log.key not in own)
+    pairs = zip(pairwise(keys), accumulate(keys, max), strict=False)
+    after = tuple((key, before) for (before, key), most in pairs if key < most)
+    return Replay(known.bucket.name, logs, to, last, found[0].before, wanted, found[-1].ends, others, after)
 
 
 def _last(logs: Sequence[Contents]) -> tuple[str, GtidSet]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from nomad_stateful.databases.mysql.archive import SHOWN
 from nomad_stateful.databases.mysql.binlog import contents
 from nomad_stateful.operate.point_in_time.gaps import refusal
+from nomad_stateful.operate.point_in_time.group_timeline import GroupTimeline
 from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError, Stored
 from nomad_stateful.operate.point_in_time.reading import Contents, Reader, readable
 
@@ -34,6 +35,8 @@ class Timeline:
                 f"the binary logs in S3 begin at {first:{SHOWN}}, after the snapshot of {base:{SHOWN}}: restore from a "
                 "newer one (`nomad-stateful snapshots`, then --snapshot ID)"
             )
+        if self._logs[started - 1].member:
+            return GroupTimeline(self._stored, self._to, self._reader, self._logs).since(base)
         end = sum(log.began <= self._to for log in self._logs)
         with self._reader.read_all(self._logs[started - 1 : end]) as contents_of:
             logs = [next(contents_of)]
@@ -81,8 +84,8 @@ class Timeline:
 
 def _without_cut(logs: Sequence[Log]) -> list[Log]:
     """Returns the logs without those that the first server on a restored volume found cut short, and copied again."""
-    longest: dict[tuple[int, datetime], Log] = {}
+    longest: dict[tuple[str, datetime], Log] = {}
     for log in logs:
-        known = longest.get((log.number, log.began))
-        longest[log.number, log.began] = log if known is None or log.size > known.size else known
+        known = longest.get((log.name, log.began))
+        longest[log.name, log.began] = log if known is None or log.size > known.size else known
     return list(longest.values())

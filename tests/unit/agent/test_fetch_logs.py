@@ -54,6 +54,11 @@ def test_other_logs_than_were_judged_are_not_replayed(folder: Path, last: str, c
     assert not (folder / "replay/ready").exists()
 
 
+def test_logs_of_several_servers_come_in_the_order_that_is_named(folder: Path) -> None:
+    words = [f"--except={OTHER}", f"--after={THIRD}:{SECOND}"]
+    assert fetch(folder, *words, last=THIRD, count=3) == [FIRST.encode(), THIRD.encode(), SECOND.encode()]
+
+
 def test_a_second_try_begins_anew(folder: Path) -> None:
     for _ in range(2):
         assert len(fetch(folder, f"--except={OTHER}")) == 2

@@ -31,9 +31,10 @@ def stopped(at: datetime) -> bytes:
 
 
 def gtid(number: int, at: datetime, *, replicated: bool = False, source: uuid.UUID = SOURCE) -> bytes:
-    """A GTID event as the server writes it; a replicated transaction has its first commit's time behind the flag."""
-    micros = round(at.timestamp() * 1_000_000) | (1 << 55 if replicated else 0)
-    rest = micros.to_bytes(7, "little") + (b"\x01" * 7 if replicated else b"")
+    """A GTID event as the server writes it; a replicated transaction has its first commit's time behind its own."""
+    micros = round(at.timestamp() * 1_000_000)
+    own = (micros + 3_600_000_000) | 1 << 55
+    rest = (own.to_bytes(7, "little") if replicated else b"") + micros.to_bytes(7, "little")
     return event(33, struct.pack("<B16sqBqq", 1, source.bytes, number, 2, 0, 1) + rest + b"checksum")
 
 
@@ -82,6 +83,11 @@ TAGGED = (
     "02ac000000027c22e9038ee22903228503790266210314a502845502c404211c0640615f7461675f6f665f736f6d655f6c656e6774685f3332"
     "5f636861726163745f08040a100c7f8914c6910a610610cd041283120b93f2eebf"
 )
+# Of a secondary: its own time is before that of the first commit.
+REPLICATED = (
+    "0286000000028502850285028502000080000102000000000000140404060e736f6d6574616708080a440c7f8a18e8812e61060e7fa709e8812e61"
+    "06106d041283120be74b53d2"
+)
 BEFORE = (
     "01040000000000013e11fa4771ca11e19e33c80aa9429562000100000000000000070000000000000008000000000000003e11fa4771ca11e1"
     "9e33c80aa942956240615f7461675f6f665f736f6d655f6c656e6774685f33325f636861726163745f01000000000000008403000000000000"
@@ -97,6 +103,12 @@ def test_tags_are_read_as_the_server_writes_them() -> None:
     )
     gtid = Gtid(Origin(SOURCE, "a_tag_of_some_length_32_charact_"), 900)
     assert list(found) == [Transaction(gtid, datetime(2026, 11, 24, 19, 18, 3, 508_873, UTC))]
+
+
+def test_a_tagged_transaction_of_a_group_has_its_first_commits_time() -> None:
+    _, [found] = contents("log", log(before(), event(42, bytes.fromhex(REPLICATED))))
+    assert isinstance(found, Transaction)
+    assert (found.gtid.number, found.at) == (1, datetime(2026, 11, 26, 14, 10, 36, 121_511, UTC))
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,14 @@ class FakeS3:
 
     def __init__(self, objects: dict[str, bytes]) -> None:
         self.objects = objects
+        self.stored: dict[str, datetime] = {}
 
     def get_paginator(self, _name: str) -> FakeS3:
         return self
 
     def paginate(self, Bucket: str, Prefix: str) -> list[Any]:  # noqa: N803
         found = [
-            {"Key": key, "Size": len(body), "LastModified": START}
+            {"Key": key, "Size": len(body), "LastModified": self.stored.get(key, START)}
             for key, body in self.objects.items()
             if key.startswith(Prefix)
         ]
