@@ -390,10 +390,10 @@ job "database" {
 
           config {
             image = var.binlogs.image
-            args = [
+            args = concat([
               "binlogs", "--datadir=${var.server.data_dir}", "--options=${NOMAD_SECRETS_DIR}/client.cnf",
               "--bucket=${var.binlogs.bucket}", "--prefix=${var.binlogs.prefix}", "--interval=${var.binlogs.interval_s}",
-            ]
+            ], local.is_member ? ["--member=${var.group.member}"] : [])
             readonly_rootfs = true
             cap_drop        = ["all"]
             security_opt    = ["no-new-privileges"]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nomad_stateful.agent.copies.copier import Copier, HeldError
+from nomad_stateful.agent.copies.copier import Copier
+from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.agent.place import place_arguments
 from nomad_stateful.agent.server import MySqlServer, ServerError
 from nomad_stateful.databases.mysql.archive import FOLDER
@@ -28,13 +29,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--options", type=Path, required=True, help="option file with user, password and socket")
     place_arguments(parser)
     parser.add_argument("--interval", type=float, default=30.0, metavar="SECONDS")
+    parser.add_argument("--member", default="", metavar="NAME", help="of a replication group: its own name")
 
 
 def run(known: argparse.Namespace) -> None:
     """Copies until it is ended; a server that is not copied serves, and S3 says how late it is."""
     bucket = Bucket.connect(known.bucket)
     writer = os.environ.get("NOMAD_ALLOC_ID", "")
-    copier = Copier(MySqlServer(known.options), known.datadir, bucket, known.prefix + FOLDER, writer)
+    server = MySqlServer(known.options, in_group=bool(known.member))
+    copier = Copier(server, known.datadir, bucket, known.prefix + FOLDER, writer, member=known.member)
     said = ""
 
     def once() -> float:

@@ -42,24 +42,33 @@ class State:
     """All transactions that it has, as it writes them."""
     wrong: Mapping[str, str]
     """Values that lose transactions, by the names of their variables."""
+    is_secondary: bool = False
+    """Whether another member of its group writes."""
 
 
 class MySqlServer:
     """The server that an option file names, as mysql reads it: section client, with user, password and socket."""
 
-    def __init__(self, options: Path) -> None:
+    def __init__(self, options: Path, *, in_group: bool = False) -> None:
         self._options = options
+        self._in_group = in_group
 
     def state(self) -> State:
-        """Asks the server. Raises ServerError."""
+        """Asks the server; a group's primary once it has executed all that was committed before. Raises ServerError."""
         with self._session() as cursor:
-            cursor.execute("SELECT @@server_uuid, @@GLOBAL.gtid_executed")
-            [(uuid, executed)] = cursor.fetchall()
+            if self._in_group and not _is_read_only(cursor):
+                _wait_for_group(cursor)
+            # Without a table it would not wait.
+            cursor.execute(
+                "SELECT @@server_uuid, @@GLOBAL.gtid_executed, @@GLOBAL.super_read_only "
+                "FROM information_schema.schemata LIMIT 1"
+            )
+            [(uuid, executed, read_only)] = cursor.fetchall()
             names = ", ".join(["%s"] * len(NEEDED))
             cursor.execute(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})", tuple(NEEDED))
             values = dict(cursor.fetchall())
         wrong = {name: str(values.get(name, "")) for name in NEEDED if values.get(name) != NEEDED[name]}
-        return State(str(uuid), str(executed), wrong)
+        return State(str(uuid), str(executed), wrong, self._in_group and bool(read_only))
 
     def close_log(self) -> None:
         """Closes the binary log, and begins another. Raises ServerError."""
@@ -68,6 +77,23 @@ class MySqlServer:
 
     def _session(self, within_s: float = _ANSWERS_WITHIN_S) -> AbstractContextManager[Cursor]:
         return own_session(self._options, _ANSWERS_WITHIN_S, within_s)
+
+
+def _is_read_only(cursor: Cursor) -> bool:
+    cursor.execute("SELECT @@GLOBAL.super_read_only")
+    return cursor.fetchone() != (0,)
+
+
+def _wait_for_group(cursor: Cursor) -> None:
+    """Has what is asked next wait until the server executed all that its group committed before.
+
+    Without a majority it waits for ever, also once nobody listens any more.
+    https://dev.mysql.com/doc/refman/9.7/en/group-replication-configuring-consistency-guarantees.html
+    """
+    cursor.execute("SELECT COUNT(*) FROM performance_schema.processlist WHERE state LIKE 'Executing hook%'")
+    if cursor.fetchone() != (0,):
+        raise ServerError("the group has no majority: an earlier question still waits for it")
+    cursor.execute("SET SESSION group_replication_consistency = 'BEFORE'")
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.agent.copies.copier import Copier, HeldError
+from nomad_stateful.agent.copies.copier import Copier
+from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.agent.server import MySqlServer, ServerError
 from nomad_stateful.databases.mysql.archive import FOLDER, Facts, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet

@@ -1,14 +1,27 @@
-"""Closes the server's binary log, copies what is closed to S3, and says there until when that is everything."""
+"""Closes the server's binary log, copies what is closed to S3, and says there until when that is everything.
+
+Of a replication group each member closes its logs, but only the primary copies. What it writes into `until` has to be
+true of the group: no row that any member acknowledged before that moment may be missing in S3.
+
+1. The copier takes the time. 2. It asks its server with the consistency BEFORE: the server answers once it has executed
+all that the group ordered before the question. 3. It closes the log, 4. copies each closed log with transactions that
+`until` does not have, 5. and replaces `until`, if nobody else has since 4 began.
+
+A row was ordered by the group before its acknowledgement. So those acknowledged before 1 are ordered before 2, executed
+and logged before 3, and in S3 before 5, whoever was the primary then, and whoever becomes it on the way. The question
+itself is ordered by a majority: a member that was cut off or expelled gets no answer, nor does one that was paused
+meanwhile and expelled. If it was paused after 2, what it says of the time of 1 stays true; another one that has written
+`until` meanwhile has made 5 fail. A server that is in no group is read-only, and says so in the same answer.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
 
 from nomad_stateful.agent.copies.local import LocalLogs, gap
+from nomad_stateful.agent.copies.model import Copy, HeldError, Lost, Seen, Server
 from nomad_stateful.agent.server import NEEDED, State
 from nomad_stateful.databases.mysql.archive import UNTIL, Facts, LogName, Until, UntilError, facts, log_name
 from nomad_stateful.databases.mysql.binlog import BinlogError, Opening
@@ -18,64 +31,25 @@ from nomad_stateful.ebs.bucket import Bucket, TakenError, Text, file_digest
 _ALIVE = timedelta(minutes=2)
 
 
-class HeldError(Exception):
-    """The logs are copied, as far as they can be, and `until` stays; the text says why."""
-
-
-class Server(Protocol):
-    """What is asked of MySQL."""
-
-    def state(self) -> State:
-        """Says what the server has and runs with."""
-
-    def close_log(self) -> None:
-        """Closes the binary log, and begins another."""
-
-
-@dataclass(frozen=True)
-class _Copy:
-    """A closed log that is in S3."""
-
-    began: datetime
-    key: str
-    ends: GtidSet
-
-
-@dataclass(frozen=True)
-class _Lost:
-    """What is neither in S3 nor here."""
-
-    gtids: GtidSet
-    logs: str
-    """Between which logs others are missing, whatever was in them; "" between none."""
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What there is at the beginning of a round."""
-
-    state: State
-    logs: LocalLogs
-    text: Text | None
-    until: Until | None
-    """As it is in S3, whoever wrote it; None also where no copier did."""
-    unknown: str = ""
-    """Why no copier wrote it."""
-
-
 class Copier:
     """Copies one server's logs; all that it has to know for that is in S3 and in the data directory."""
 
-    def __init__(self, server: Server, datadir: Path, bucket: Bucket, folder: str, writer: str) -> None:
-        """`folder` is the place of the logs in the bucket, ending in a slash; `writer` names the allocation."""
+    def __init__(
+        self, server: Server, datadir: Path, bucket: Bucket, folder: str, writer: str, *, member: str = ""
+    ) -> None:
+        """`folder` is the place of the logs in the bucket, ending in a slash; `writer` names the allocation.
+
+        `member` is the server's name in its group, "" for a single server.
+        """
         self._server = server
+        self._member = member
         self._datadir = datadir
         self._bucket = bucket
         self._folder = folder
         self._writer = writer
         self._closed: str | None = None
         """What the server had executed when its log was closed last."""
-        self._copies: dict[Path, _Copy] = {}
+        self._copies: dict[Path, Copy] = {}
         self._said: str | None = None
         """What it wrote last into `until`."""
 
@@ -86,10 +60,11 @@ class Copier:
         """
         state = self._close()
         seen = self._see(state)
-        archived = self._archived(seen)
+        archived = self._archived(seen, now)
         lost = self._copy(seen, archived)
         self._refuse(seen, archived, lost, now)
-        said = Until(now, state.uuid, self._writer, self._newest(seen, archived), seen.logs.logged)
+        gtids = seen.executed if self._member else seen.logs.logged
+        said = Until(now, state.uuid, self._writer, self._newest(seen, archived), gtids)
         self._vouch(said, seen.text)
         return said
 
@@ -107,18 +82,23 @@ class Copier:
         if state.executed != self._closed:
             self._server.close_log()
             self._closed = state.executed
+        if state.is_secondary:
+            raise HeldError(f"{self._member} is a secondary of its group: the logs of the primary are copied")
         return state
 
-    def _see(self, state: State) -> _Seen:
+    def _see(self, state: State) -> Seen:
         logs, text = LocalLogs(self._datadir), self._bucket.read(self._folder + UNTIL)
         try:
-            return _Seen(state, logs, text, Until.parse(text.text) if text else None)
+            return Seen(state, logs, text, Until.parse(text.text) if text else None)
         except UntilError as error:
-            return _Seen(state, logs, text, None, str(error))
+            return Seen(state, logs, text, None, str(error))
 
-    def _archived(self, seen: _Seen) -> GtidSet | None:
+    def _archived(self, seen: Seen, now: datetime) -> GtidSet | None:
         """Returns what S3 has of this server's logs; None where it says nothing of them, as of another server."""
         until, newest = seen.until, self._named(seen.until)
+        if self._member:
+            # Whichever member copied it: all have the same transactions.
+            return self._of_group(seen, until, now) if until and newest and newest.member else None
         if until is None or newest is None or until.server != seen.state.uuid:
             return None
         gtids = until.gtids if until.gtids is not None else self._ends_in_s3(until.newest)
@@ -138,6 +118,18 @@ class Copier:
             known = opening.began == newest.began and _ends(path, seen.logs) == gtids
         return gtids if known else None
 
+    def _of_group(self, seen: Seen, until: Until, now: datetime) -> GtidSet | None:
+        """Returns what S3 has of the group's logs. Raises HeldError where `until` is another group's, or newer."""
+        if others := (until.gtids or GtidSet()) - seen.executed:
+            raise HeldError(
+                f"{self._place} is of transactions that this group does not have ({others}): another group copies to "
+                "the same place, or this one goes on from an older volume, and its transactions have the names of "
+                "those. Set another pointInTime.s3.prefix"
+            )
+        if until.moment > now:
+            raise HeldError(f"{self._place} was written by another member meanwhile: the next round reads it")
+        return until.gtids
+
     def _named(self, until: Until | None) -> LogName | None:
         """Returns the newest log that `until` is true of; None where it is not below its folder, or no log."""
         if until is None or not until.newest.startswith(self._folder):
@@ -156,28 +148,33 @@ class Copier:
             except BinlogError:
                 return None
 
-    def _copy(self, seen: _Seen, archived: GtidSet | None) -> _Lost:
+    def _copy(self, seen: Seen, archived: GtidSet | None) -> Lost:
         """Copies what S3 does not have; returns what is neither there nor here."""
         logs, newest = seen.logs, self._named(seen.until) if archived is not None else None
         # Where S3 says nothing of this server, it may have most of the logs all the same.
         listed = self._bucket.list(self._folder) if newest is None else {}
-        # Also logs without GTIDs: they may have transactions that have none, over which nothing is restored.
-        pending = logs.after(newest.number) if newest else logs.closed
-        copies: dict[Path, _Copy] = {}
+        if archived is not None and self._member:
+            pending = logs.lacking(archived)
+        else:
+            # Also logs without GTIDs: they may have transactions that have none, over which nothing is restored.
+            pending = logs.after(newest.number) if newest else logs.closed
+        copies: dict[Path, Copy] = {}
         have, lost = archived, GtidSet()
-        for path in pending or logs.closed[-1:]:
+        if archived is not None and self._member:
+            lost = seen.unlogged - archived
+        for path in pending or ([] if self._member else logs.closed[-1:]):
             opening = logs.opening(path)
             if opening is None:
                 continue
             known = self._copies.get(path)
-            key = self._folder + log_name(opening.began, path.name)
+            key = self._folder + log_name(opening.began, path.name, self._member)
             # After RESET BINARY LOGS AND GTIDS another log has its name.
             if known and known.began == opening.began:
                 copies[path] = known
             elif key in listed and listed[key].size == path.stat().st_size:
-                copies[path] = _Copy(opening.began, key, logs.ends(path))
+                copies[path] = Copy(opening.began, key, logs.ends(path))
             else:
-                copies[path] = self._store(logs, path, opening, key)
+                copies[path] = self._store(seen, path, opening, key)
             self._copies[path] = copies[path]
             if have is not None:
                 lost |= opening.before - have
@@ -186,11 +183,11 @@ class Copier:
         if archived is not None:
             lost |= logs.logged - (have or GtidSet())
         there = [path.name for path in pending if path in copies] + [logs.open.name]
-        return _Lost(lost, gap([newest.name, *there] if newest else there))
+        return Lost(lost, "" if self._member else gap([newest.name, *there] if newest else there))
 
-    def _store(self, logs: LocalLogs, path: Path, opening: Opening, key: str) -> _Copy:
-        found, size = _facts(path), path.stat().st_size
-        ends, metadata = (found.ends, found.metadata()) if found else (logs.ends(path), {})
+    def _store(self, seen: Seen, path: Path, opening: Opening, key: str) -> Copy:
+        found, size = _facts(path, seen.unlogged if self._member else None), path.stat().st_size
+        ends, metadata = (found.ends, found.metadata()) if found else (seen.logs.ends(path), {})
         # The last log before a restore of the volume is shorter than the one that the old server copied.
         for one in (key, f"{key}-{size}"):
             try:
@@ -202,10 +199,10 @@ class Copier:
                 # The answer to what was stored may have been lost.
                 if self._bucket.digest(one) != file_digest(path):
                     break
-            return _Copy(opening.began, one, ends)
+            return Copy(opening.began, one, ends)
         raise HeldError(f"s3://{self._bucket.name}/{one} is not the server's {path.name}: somebody else wrote it")
 
-    def _refuse(self, seen: _Seen, archived: GtidSet | None, lost: _Lost, now: datetime) -> None:
+    def _refuse(self, seen: Seen, archived: GtidSet | None, lost: Lost, now: datetime) -> None:
         """Raises HeldError where `until` may not be replaced."""
         if seen.unknown:
             raise HeldError(f"{self._place} {seen.unknown}: somebody else wrote it. Take a snapshot, then remove it")
@@ -224,21 +221,24 @@ class Copier:
             )
         # Another allocation of this server is gone when this one begins.
         rival = until.writer not in ("", self._writer) and until.moment > now - _ALIVE
-        if rival and (archived is None or self._said is not None):
+        if rival and (archived is None or (self._said is not None and not self._member)):
             raise HeldError(
                 f"{self._place} is written for server {until.server} by allocation {until.writer}: this server's logs "
                 "are copied, but do not count until that one stops"
             )
 
-    def _begins_anew(self, seen: _Seen) -> bool:
+    def _begins_anew(self, seen: Seen) -> bool:
         """Returns whether the server removed all of its logs, as RESET BINARY LOGS AND GTIDS does."""
         until, newest = seen.until, self._named(seen.until)
+        # A single server that becomes a group has.
+        if self._member:
+            return False
         if until is None or newest is None or until.server != seen.state.uuid:
             return False
         # On a volume that was restored the first log is older, or goes on from there.
         return seen.logs.first.began > newest.began
 
-    def _newest(self, seen: _Seen, archived: GtidSet | None) -> str:
+    def _newest(self, seen: Seen, archived: GtidSet | None) -> str:
         """Returns the key of the newest log that is in S3."""
         if seen.logs.closed and (copy := self._copies.get(seen.logs.closed[-1])):
             return copy.key
@@ -258,11 +258,11 @@ class Copier:
         return f"s3://{self._bucket.name}/{self._folder}{UNTIL}"
 
 
-def _facts(path: Path) -> Facts | None:
+def _facts(path: Path, unlogged: GtidSet | None = None) -> Facts | None:
     """Returns what a log says; None where it has more than GTIDs, as from before its server had them."""
     try:
         with path.open("rb") as log:
-            return facts(path.name, log)
+            return facts(path.name, log, unlogged)
     except BinlogError:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 from nomad_stateful.databases.mysql.binlog import BinlogError, Opening, contents
@@ -58,6 +58,11 @@ class LocalLogs:
     def after(self, number: int) -> list[Path]:
         """Returns the closed logs after that of a number."""
         return [path for path in self.closed if _number(path.name) > number]
+
+    def lacking(self, gtids: GtidSet) -> list[Path]:
+        """Returns the closed logs from the first one on that has others than these."""
+        found = takewhile(lambda path: not self.ends(path) <= gtids, reversed(self.closed))
+        return list(found)[::-1]
 
     def ends(self, path: Path) -> GtidSet:
         """Returns all transactions up to a closed log's end: the next one that has a file says them."""

@@ -74,7 +74,7 @@ def test_why_until_stays_is_told_once_and_that_it_moves_again(
     world.server.commit()
     monkeypatch.setenv("NOMAD_ALLOC_ID", "one")
     monkeypatch.setattr(binlogs, "repeat", repeated)
-    monkeypatch.setattr(binlogs, "MySqlServer", lambda _: world.server)
+    monkeypatch.setattr(binlogs, "MySqlServer", lambda _, **_in_group: world.server)
     monkeypatch.setattr(Bucket, "connect", lambda name: Bucket(world.s3, name))
     parser = argparse.ArgumentParser()
     binlogs.arguments(parser)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nomad_stateful.agent.copies.copier import HeldError
+from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.agent.server import NEEDED, ServerError
 from nomad_stateful.databases.mysql.archive import Facts, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet

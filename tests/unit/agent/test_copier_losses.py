@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from nomad_stateful.agent.copies.copier import HeldError
+from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.world import BUCKET, PLACE, UUID, World, names, up_to

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from nomad_stateful.agent.copies.copier import HeldError
+from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.ebs import bucket
 from tests.unit.agent.world import BUCKET, World, fault, names, up_to
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.agent.copies.copier import HeldError
+from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.databases.mysql.archive import UNTIL
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.world import BUCKET, PLACE, START, UUID, FakeServer, World, names, up_to

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nomad_stateful.agent.copies.copier import HeldError
+from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.databases.mysql.archive import UNTIL
 from tests.unit.agent.world import PLACE, UUID, World, names, up_to
 

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nomad_stateful.agent.copies.copier import HeldError
+from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.databases.mysql.archive import facts
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError

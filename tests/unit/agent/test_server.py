@@ -13,6 +13,8 @@ from nomad_stateful.agent.server import NEEDED, MySqlServer, ServerError, State
 
 OPTIONS = Path(__file__)
 """What can be read; PyMySQL is replaced."""
+_WAITING = "SELECT COUNT(*) FROM performance_schema.processlist WHERE state LIKE 'Executing hook%'"
+_BEFORE = "SET SESSION group_replication_consistency = 'BEFORE'"
 
 
 class Answers:
@@ -21,7 +23,10 @@ class Answers:
     def __init__(self, values: dict[str, str]) -> None:
         self.values = values
         self.asked: list[str] = []
-        self._rows: Sequence[Sequence[str]] = ()
+        self.read_only = 1
+        self.waiting = 0
+        """Sessions that wait for the group."""
+        self._rows: Sequence[Sequence[Any]] = ()
 
     def __enter__(self) -> Self:
         return self
@@ -38,10 +43,15 @@ class Answers:
     def execute(self, statement: str, names: Sequence[str] = ()) -> None:
         self.asked.append(statement)
         known = [(name, self.values[name]) for name in names if name in self.values]
-        self._rows = known if names else [("a-uuid", "a-uuid:1-5")]
+        state = ("a-uuid", "a-uuid:1-5", self.read_only)
+        counted = {"SELECT @@GLOBAL.super_read_only": self.read_only, _WAITING: self.waiting}.get(statement)
+        self._rows = known if names else [state] if counted is None else [(counted,)]
 
-    def fetchall(self) -> Sequence[Sequence[str]]:
+    def fetchall(self) -> Sequence[Sequence[Any]]:
         return self._rows
+
+    def fetchone(self) -> Sequence[Any]:
+        return self._rows[0]
 
 
 @pytest.fixture
@@ -62,6 +72,29 @@ def test_each_value_but_the_one_that_is_needed_is_wrong(answers: Answers, name: 
     # As a release of MySQL that has it no more.
     del answers.values[name]
     assert MySqlServer(OPTIONS).state().wrong == {name: ""}
+
+
+def test_a_single_server_that_is_read_only_is_no_secondary(answers: Answers) -> None:
+    assert not MySqlServer(OPTIONS).state().is_secondary
+    assert _BEFORE not in answers.asked
+
+
+def test_a_groups_secondary_is_not_waited_for(answers: Answers) -> None:
+    assert MySqlServer(OPTIONS, in_group=True).state().is_secondary
+    assert _BEFORE not in answers.asked
+
+
+def test_a_groups_primary_answers_with_all_that_the_group_committed_before(answers: Answers) -> None:
+    answers.read_only = 0
+    assert not MySqlServer(OPTIONS, in_group=True).state().is_secondary
+    before, asked = answers.asked.index(_BEFORE), next(one for one in answers.asked if "gtid_executed" in one)
+    assert before < answers.asked.index(asked)
+
+
+def test_while_a_question_waits_for_a_majority_no_other_is_asked(answers: Answers) -> None:
+    answers.read_only, answers.waiting = 0, 1
+    with pytest.raises(ServerError, match="the group has no majority"):
+        MySqlServer(OPTIONS, in_group=True).state()
 
 
 def test_a_log_is_closed_on_this_server_alone(answers: Answers) -> None:

@@ -92,6 +92,11 @@ class FakeServer:
     wrong: dict[str, str] = field(default_factory=dict)
     away: bool = False
     number: int = 0
+    group: Origin | None = None
+    """Whose transactions it commits, where it is a member."""
+    is_secondary: bool = False
+    unlogged: GtidSet = field(default_factory=GtidSet)
+    """What it has and never logged."""
 
     def start(self) -> None:
         """Begins a log, as every start does."""
@@ -105,9 +110,13 @@ class FakeServer:
     def commit(self, number: int | None = None) -> int:
         """Commits the next transaction, or one of a number; returns its number."""
         number = number or len(self.executed) + 1
-        made = Gtid(Origin(self.uuid), number)
-        self.executed |= GtidSetBuilder([made]).build()
-        self._append(gtid(number, self.tick(), source=self.uuid))
+        return self.take(number, self.tick())
+
+    def take(self, number: int, at: datetime, *, replicated: bool = False) -> int:
+        """Commits a transaction of that time, which another member may have committed first."""
+        origin = self.group or Origin(self.uuid)
+        self.executed |= GtidSetBuilder([Gtid(origin, number)]).build()
+        self._append(gtid(number, at, source=origin.source, replicated=replicated))
         return number
 
     def rows(self, size: int) -> None:
@@ -131,7 +140,7 @@ class FakeServer:
     def state(self) -> State:
         if self.away:
             raise ServerError("no server")
-        return State(str(self.uuid), str(self.executed), dict(self.wrong))
+        return State(str(self.uuid), str(self.executed), dict(self.wrong), self.is_secondary)
 
     def purge(self, *numbers: int, unlisted: bool = True) -> None:
         """Removes logs, of which the server knows unless only their files are gone."""
@@ -161,7 +170,7 @@ class FakeServer:
 
     def _sources(self) -> list[Any]:
         spans: dict[uuid.UUID, list[tuple[int, int]]] = {}
-        for part in filter(None, str(self.executed).split(",")):
+        for part in filter(None, str(self.executed - self.unlogged).split(",")):
             source, *numbers = part.split(":")
             for one in numbers:
                 first, _, last = one.partition("-")
@@ -183,6 +192,7 @@ class World:
     server: FakeServer
     s3: Any
     allocation: str = "one"
+    member: str = ""
 
     def __post_init__(self) -> None:
         self.restart()
@@ -190,7 +200,8 @@ class World:
     def restart(self, allocation: str = "") -> None:
         """Begins the copier anew."""
         self.allocation = allocation or self.allocation
-        self.copier = Copier(self.server, self.server.datadir, Bucket(self.s3, BUCKET), PLACE, self.allocation)
+        bucket = Bucket(self.s3, BUCKET)
+        self.copier = Copier(self.server, self.server.datadir, bucket, PLACE, self.allocation, member=self.member)
 
     def round(self) -> Until:
         """Has the copier work once."""
@@ -216,7 +227,7 @@ class World:
         """Where a log of the server belongs."""
         path = self.server.path(number)
         with path.open("rb") as log:
-            return PLACE + log_name(contents(path.name, log)[0].began, path.name)
+            return PLACE + log_name(contents(path.name, log)[0].began, path.name, self.member)
 
     def put(self, key: str, content: bytes) -> None:
         """Has another one write there."""

@@ -1,0 +1,264 @@
+"""The members of a group copy to one place: whichever is the primary goes on with what the group committed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nomad_stateful.agent.copies.model import HeldError
+from nomad_stateful.databases.mysql.archive import Facts, LogName, Until
+from nomad_stateful.databases.mysql.gtids import GtidSet, Origin
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError
+from nomad_stateful.operate.point_in_time.replay import Replay
+from tests.unit.agent.world import BUCKET, PLACE, START, FakeServer, World
+
+GROUP = uuid.UUID("a1a1a1a1-0000-4000-8000-00000000000a")
+MARK = "b2b2b2b2-0000-4000-8000-00000000000b:1"
+
+
+def up_to(number: int) -> GtidSet:
+    """The first so many transactions of the group."""
+    return GtidSet.parse(f"{GROUP}:1-{number}")
+
+
+@dataclass
+class Group:
+    """Members, of which the first in the dict that is no secondary commits; the others have it at once."""
+
+    members: dict[str, World]
+    now: datetime = START + timedelta(seconds=1)
+    behind: tuple[str, ...] = ()
+    """Members that do not get what is committed."""
+    number: int = 0
+
+    @property
+    def primary(self) -> World:
+        return next(one for one in self.members.values() if not one.server.is_secondary)
+
+    def tick(self, seconds: float = 1) -> None:
+        self.now += timedelta(seconds=seconds)
+        for one in self.members.values():
+            one.server.now = self.now
+
+    def commit(self, count: int = 1) -> datetime:
+        """Commits on the primary; returns the time of the last one."""
+        for _ in range(count):
+            self.number += 1
+            self.tick()
+            for name, one in self.members.items():
+                if name not in self.behind:
+                    one.server.take(self.number, self.now, replicated=one is not self.primary)
+        return self.now
+
+    def round(self, name: str) -> Until:
+        self.tick()
+        try:
+            return self.members[name].round()
+        finally:
+            self.now = max(one.server.now for one in self.members.values())
+            self.tick(0)
+
+    def close(self, name: str) -> None:
+        """A secondary's round."""
+        with pytest.raises(HeldError, match=f"{name} is a secondary of its group"):
+            self.round(name)
+
+    def elect(self, name: str) -> None:
+        for other, one in self.members.items():
+            one.server.is_secondary = other != name
+
+    def restored(self, base: datetime, to: datetime) -> Replay:
+        return self.primary.restored(base, to)
+
+
+@pytest.fixture
+def new_server(tmp_path: Path) -> Callable[..., FakeServer]:
+    def made(name: str, **more: Any) -> FakeServer:
+        server = FakeServer(tmp_path / name, uuid.uuid5(GROUP, name), group=Origin(GROUP), **more)
+        server.start()
+        return server
+
+    return made
+
+
+@pytest.fixture
+def group(s3: Any, new_server: Callable[..., FakeServer]) -> Group:
+    members = {name: World(new_server(name), s3, f"of-{name}", name) for name in ("m-1", "m-2", "m-3")}
+    found = Group(members)
+    found.elect("m-1")
+    found.tick(0)
+    return found
+
+
+def test_a_secondary_closes_its_log_and_copies_nothing(group: Group) -> None:
+    group.commit(2)
+    group.close("m-2")
+    secondary = group.members["m-2"]
+    assert (secondary.server.listed(), secondary.sizes(), secondary.until) == ([1, 2], {}, None)
+
+
+def test_logs_of_one_name_and_second_are_two_objects(group: Group) -> None:
+    group.commit()
+    group.round("m-1")
+    group.behind = ("m-1",)
+    group.elect("m-2")
+    group.commit()
+    said = group.round("m-2")
+    assert said.gtids == up_to(2)
+    names = [LogName.parse(key.removeprefix(PLACE)) for key in group.primary.sizes()]
+    assert {(one.began, one.name, one.member) for one in names if one} == {
+        (START + timedelta(seconds=1), "m-1-binlog.000001", "m-1"),
+        (START + timedelta(seconds=1), "m-2-binlog.000001", "m-2"),
+    }
+
+
+def test_the_next_primary_goes_on_at_once_with_what_is_not_copied(group: Group) -> None:
+    base = group.now
+    group.commit(3)
+    group.round("m-1")
+    group.close("m-2")
+    group.behind = ("m-1",)
+    # The former primary has these in a log that nobody will copy.
+    missed = group.commit(2)
+    group.elect("m-2")
+    group.commit()
+    said = group.round("m-2")
+    assert (said.gtids, said.writer) == (up_to(6), "of-m-2")
+    # Its first log has what the former primary's copied one has.
+    assert [key.partition("Z-")[2] for key in group.primary.sizes()] == ["m-1-binlog.000001", "m-2-binlog.000002"]
+    found = group.restored(base, missed)
+    assert (found.wanted, found.last, found.begins) == (up_to(5), f"{GROUP}:5", GtidSet())
+    assert [log.member for log in found.logs] == ["m-1", "m-2"]
+    assert group.restored(base, said.moment).wanted == up_to(6)
+
+
+def test_logs_that_overlap_are_applied_by_their_gtids(group: Group) -> None:
+    base = group.now
+    first = group.commit(3)
+    group.round("m-1")
+    group.behind = ("m-1",)
+    group.elect("m-2")
+    second = group.commit(2)
+    group.round("m-2")
+    found = group.restored(base, second)
+    assert (len(found.logs), found.last, found.wanted, found.ends) == (2, f"{GROUP}:5", up_to(5), up_to(5))
+    # A time of the part that both have ends in the first.
+    found = group.restored(base, first - timedelta(seconds=1))
+    assert (len(found.logs), found.last, found.wanted, found.ends) == (1, f"{GROUP}:2", up_to(2), up_to(3))
+    # And one behind it, before what the second alone has: the first cannot say that nothing is missing.
+    found = group.restored(base, first)
+    assert (found.last, found.wanted) == (f"{GROUP}:3", up_to(3))
+
+
+def test_a_member_with_nothing_new_vouches_all_the_same(group: Group) -> None:
+    group.commit()
+    first = group.round("m-1")
+    group.close("m-2")
+    group.elect("m-2")
+    group.tick(600)
+    said = group.round("m-2")
+    assert (said.gtids, said.newest, said.moment > first.moment) == (up_to(1), first.newest, True)
+    assert len(group.primary.sizes()) == 1
+    assert group.restored(START + timedelta(seconds=1), said.moment - timedelta(seconds=60)).wanted == up_to(1)
+
+
+def test_a_lull_is_whole_as_far_as_until_says_and_no_further(group: Group) -> None:
+    base = group.now
+    quiet = group.commit(2)
+    group.round("m-1")
+    group.tick(100)
+    said = group.round("m-1")
+    assert group.restored(base, quiet + timedelta(seconds=60)).wanted == up_to(2)
+    group.primary.put(PLACE + "until", said.text().replace(":1-2", ":1-3").encode())
+    with pytest.raises(PointInTimeError, match="is the last log that its server copied") as error:
+        group.restored(base, quiet + timedelta(seconds=60))
+    # When a member closed its log says nothing: only its transactions do.
+    assert f"`--to {quiet:%Y-%m-%dT%H:%M:%SZ}`" in str(error.value)
+
+
+def test_a_copy_of_another_members_data_has_transactions_before_all_of_its_logs(
+    group: Group, s3: Any, new_server: Callable[..., FakeServer]
+) -> None:
+    group.commit(3)
+    group.round("m-1")
+    cloned = new_server("m-4", executed=up_to(3), unlogged=up_to(3))
+    group.members["m-4"] = World(cloned, s3, "of-m-4", "m-4")
+    group.elect("m-4")
+    base = group.now + timedelta(seconds=3)
+    group.commit(2)
+    said = group.round("m-4")
+    assert said.gtids == up_to(5)
+    found = Facts.of_metadata(s3.head_object(Bucket=BUCKET, Key=said.newest)["Metadata"])
+    assert found
+    assert (found.before, found.own) == (up_to(3), GtidSet.parse(f"{GROUP}:4-5"))
+    assert group.restored(base, said.moment).wanted == up_to(5)
+
+
+def test_a_copy_with_transactions_that_nobody_copied_is_held(
+    group: Group, s3: Any, new_server: Callable[..., FakeServer]
+) -> None:
+    group.commit(3)
+    said = group.round("m-1")
+    group.commit()
+    group.members["m-4"] = World(new_server("m-4", executed=up_to(4), unlogged=up_to(4)), s3, "of-m-4", "m-4")
+    group.elect("m-4")
+    group.commit()
+    with pytest.raises(HeldError, match=f"transactions are lost, .*: {GROUP}:4"):
+        group.round("m-4")
+    assert group.primary.until == said
+    group.primary.remove_until()
+    assert group.round("m-4").gtids == up_to(5)
+
+
+def test_a_former_primary_does_not_write_after_the_next_one(group: Group) -> None:
+    group.commit()
+    said = group.round("m-1")
+    former = group.members["m-1"]
+    with pytest.raises(HeldError, match="written by another member meanwhile"):
+        former.copier.round(said.moment - timedelta(seconds=5))
+    assert former.until == said
+
+
+def test_one_place_is_not_for_two_groups_nor_for_one_that_goes_on_from_an_older_volume(
+    group: Group, s3: Any, new_server: Callable[..., FakeServer]
+) -> None:
+    group.commit(3)
+    said = group.round("m-1")
+    stored = group.primary.sizes()
+    older = World(new_server("older", executed=up_to(2), unlogged=up_to(2)), s3, "of-older", "older")
+    older.server.now = group.now + timedelta(days=1)
+    older.server.take(4, older.server.now)
+    with pytest.raises(HeldError, match=f"does not have .{GROUP}:3.: .* Set another pointInTime"):
+        older.round()
+    assert (older.until, older.sizes()) == (said, stored)
+
+
+def test_a_single_server_that_becomes_a_group_is_restored_from_a_snapshot_of_after_it(world: World, s3: Any) -> None:
+    base = world.server.now
+    world.commits(2)
+    last = base + timedelta(seconds=2)
+    world.server.commit()
+    executed = world.server.executed | GtidSet.parse(MARK)
+    world.server.reset()
+    server = world.server
+    server.executed = server.unlogged = executed
+    server.group = Origin(GROUP)
+    member = World(server, s3, "of-m-1", "m-1")
+    with pytest.raises(HeldError, match="by allocation one"):
+        member.round()
+    server.tick(120)
+    after = server.now
+    server.take(1, server.tick())
+    said = member.round()
+    assert said.gtids == executed | up_to(1)
+    assert member.restored(base, last).wanted == GtidSet.parse(f"{server.uuid}:1-2")
+    with pytest.raises(PointInTimeError, match="is missing"):
+        member.restored(base, said.moment)
+    found = member.restored(after, said.moment)
+    assert (found.begins, found.wanted) == (executed, said.gtids)
