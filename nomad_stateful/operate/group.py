@@ -122,11 +122,6 @@ _ZONE = _Refusal(
     "Leave it there: the group goes on with two members, and the third joins again when a client of its zone runs it",
     of_volume=True,
 )
-_POINT = _Refusal(
-    lambda known: bool(known.to),
-    "the binary logs of a group are not copied",
-    "Leave --to out: restore a dump, or drill a snapshot as it is",
-)
 _UPGRADE = _Refusal(
     lambda _: True,
     "this command upgrades a single server",
@@ -140,8 +135,6 @@ _QUIESCE = _Refusal(
 REFUSED: dict[str, _Refusal] = {
     "move": _ZONE,
     "failover": _ZONE,
-    "restore": _POINT,
-    "drill": _POINT,
     "snapshot": _QUIESCE,
     **{f"upgrade-{name}": _UPGRADE for name in DATABASES},
 }

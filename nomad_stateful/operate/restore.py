@@ -136,7 +136,17 @@ def _run(frame: Frame, known: Namespace) -> None:
     )
     report = drill(frame, options)
     if not known.json:
-        print(_way_on(report, stack.database_outputs().kind.name))
+        server = stack.database_outputs()
+        print(_way_on_of_group(report) if server.members else _way_on(report, server.kind.name))
+
+
+def _way_on_of_group(report: Report) -> str:
+    # A set's volumes from one snapshot would be one server thrice, and new transactions had the names of old ones.
+    return (
+        f"\nTo go on from it, give a stack of its own a single server on a volume with\n"
+        f"    snapshotId: {report.kept}\n    snapshotStack: {stack.tag()}\n"
+        "and run `pulumi up` there; then it becomes a group as docs/group.md says. This group stays as it is"
+    )
 
 
 def _way_on(report: Report, section: str) -> str:

@@ -106,6 +106,7 @@ WITH_GROUP: dict[str, Any] = {
         "databases": ["app"],
         "users": [{"name": "app", "database": "app"}],
         "group": {"router": {}},
+        "pointInTime": {"s3": {}},
     },
     "agentImage": "agent:1.0",
 }

@@ -58,13 +58,19 @@ class Restored:
 
 @contextmanager
 def restored(
-    image: Path, nomad: Path, folder: Path, found: replays.Replay, snapshot: Path, bucket: Mapping[str, bytes]
+    image: Path,
+    nomad: Path,
+    folder: Path,
+    found: replays.Replay,
+    snapshot: Path,
+    bucket: Mapping[str, bytes],
+    *options: str,
 ) -> Iterator[Restored]:
     """Runs the three tasks of a drill's job with logs, on a copy of the data."""
     with place(image, folder / "drill", unused_port()) as made:
         subprocess.run(["cp", "-a", "--no-target-directory", str(snapshot), str(data(made))], check=True)
         (made.root / "alloc/data").mkdir(parents=True)
-        fetch, server, check = tasks(server_task(nomad, *OPTIONS), found)
+        fetch, server, check = tasks(server_task(nomad, *OPTIONS, *options), found)
         made.put(Task({**server.files, **check.files}, (), {}), {"root_password": DRILLS_PASSWORD})
         fetched(made, fetch, bucket)
         process = made.start(server)

@@ -50,21 +50,23 @@ if [ -n "${REPLAY_TO:-}" ]; then
       "GRANT ALL ON *.* TO 'nomad-stateful-replay' WITH GRANT OPTION" | ask) || fail "root may not make accounts: $said"
     (umask 077 && sed 's/^user = .*/user = nomad-stateful-replay/' "$NOMAD_SECRETS_DIR/client.cnf" >"$own")
     options=--defaults-extra-file=$own
+    # A group's member has channels of its own.
     said=$(sql "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'none', RELAY_LOG_FILE = 'relay.000001',
-        RELAY_LOG_POS = 4") &&
-      said=$(sql "START REPLICA SQL_THREAD UNTIL SQL_AFTER_GTIDS = '$REPLAY_LAST_GTID'") ||
+        RELAY_LOG_POS = 4 FOR CHANNEL ''") &&
+      said=$(sql "START REPLICA SQL_THREAD UNTIL SQL_AFTER_GTIDS = '$REPLAY_LAST_GTID' FOR CHANNEL ''") ||
       fail "they are not taken for relay logs: $said"
     until has "$REPLAY_LAST_GTID"; do
-      state=$(sql "SELECT service_state FROM performance_schema.replication_applier_status") || fail "$state"
+      state=$(sql "SELECT service_state FROM performance_schema.replication_applier_status WHERE channel_name = ''") ||
+        fail "$state"
       [ "$state" = ON ] || {
         # It may have ended between the two questions.
         has "$REPLAY_LAST_GTID" && break
-        fail "$(sql "SELECT last_error_message FROM performance_schema.replication_applier_status_by_worker" |
-          tr '\n\t' '; ')"
+        fail "$(sql "SELECT last_error_message FROM performance_schema.replication_applier_status_by_worker
+          WHERE channel_name = ''" | tr '\n\t' '; ')"
       }
       sleep 0.5
     done
-    said=$(sql "STOP REPLICA") && said=$(sql "RESET REPLICA ALL") || fail "$said"
+    said=$(sql "STOP REPLICA FOR CHANNEL ''") && said=$(sql "RESET REPLICA ALL FOR CHANNEL ''") || fail "$said"
     said=$(printf '%s;\n' 'SET sql_log_bin = 0' "ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY '$password'" \
       "ALTER USER IF EXISTS 'root'@'localhost' IDENTIFIED BY '$password'" \
       "DROP USER 'nomad-stateful-replay'" | ask) || fail "root's password cannot be set: $said"

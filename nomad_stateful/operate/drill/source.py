@@ -72,7 +72,8 @@ class Sources:
         found = replay(self.server, self.aws, self.target, options, report)
         if found is None or self.server is None or not isinstance(report.backup, Snapshot):
             return None
-        live = self.nomad.get(job_path(self.server.job), namespace=self.server.namespace)
+        job = next(one.job for one in self.server.servers if one.volume == self.target.volume)
+        live = self.nomad.get(job_path(job), namespace=self.server.namespace)
         return Source(_from(report.backup), partial(add_logs, live=live, replay=found))
 
 
@@ -136,7 +137,7 @@ def replay(
         raise PointInTimeError(
             f"the stack copies no binary logs: set {server.kind.name}.pointInTime and run `pulumi up`"
         )
-    if target.volume != server.volume:
+    if target.volume not in [one.volume for one in server.servers]:
         raise PointInTimeError(
             f"volume {target.volume} is not {server.kind.title}'s: leave --to out, or name {server.volume}"
         )

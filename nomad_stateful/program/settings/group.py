@@ -80,10 +80,8 @@ def check(section: DatabaseSection, group: ReplicationGroup) -> None:
     if section.memory_mib < least_mib:
         rule = f"a member needs {_LEAST_MIB} MiB and group.messageCacheMib, which is {group.message_cache_mib}"
         raise Refusal("memoryMib", section.memory_mib, rule, f"set {least_mib} or more")
-    refused = {"pointInTime": section.logs, "initScripts": section.init_scripts or None}
-    for key, value in refused.items():
-        if value is not None:
-            raise Refusal(key, "set", f"is not there for a group of {name} yet", "remove it, or group")
+    if section.init_scripts:
+        raise Refusal("initScripts", "set", f"is not there for a group of {name} yet", "remove it, or group")
 
 
 def _check_image(section: DatabaseSection) -> None:

@@ -38,6 +38,8 @@ WORKS = {
     "upgrade-driver": "restarts node plugins alone",
     "adopt": "there is no stack yet",
     "metrics": "test_metrics_say_what_each_member_is_and_where_the_routers_lead",
+    "restore": "test_a_restored_moment_goes_on_as_a_single_server_of_its_own",
+    "drill": "test_group_drill.py",
 }
 """What works on a group, and where that is tested, or why it is as of a single server."""
 
@@ -46,15 +48,11 @@ REFUSED = {
     "upgrade-postgres": (["18.2"], "upgrades a single server", "run `pulumi up`"),
     "move": (["mysql[1]", "--zone", "z"], "in the zone of its own volume", "joins again"),
     "failover": (["mysql[1]", "--zone", "z"], "in the zone of its own volume", "joins again"),
-    "restore": (["--to", "latest"], "the binary logs of a group are not copied", "Leave --to out"),
-    "drill": (["--to", "latest"], "the binary logs of a group are not copied", "Leave --to out"),
     "snapshot": (["mysql[1]", "--quiesce"], "the lock is of one server's session", "Omit --quiesce"),
 }
 NOT_REFUSED = {
     "move": ["dumps", "--zone", "z"],
     "failover": [],
-    "restore": [],
-    "drill": ["mysql[1]"],
     "snapshot": ["mysql[1]"],
 }
 """What the same commands do otherwise."""

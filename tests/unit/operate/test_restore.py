@@ -20,6 +20,7 @@ from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError
 from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
+from tests.unit.operate.group import OUTPUTS as GROUP_OUTPUTS
 
 YES = Frame("restore", yes=True)
 JOB = "mysql-backup-restore/dispatch-1"
@@ -143,6 +144,22 @@ def test_options_of_the_other_kind_of_restore_are_refused(words: list[str], why:
     restore.COMMAND.arguments(parser)
     with pytest.raises(restore.RestoreError, match=why):
         restore.COMMAND.run(parser.parse_args(words))
+
+
+def test_a_restored_moment_goes_on_as_a_single_server_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moment = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
+    monkeypatch.setattr(restore, "drill", lambda *_: Report("mysql[0]", moment, to=moment, kept="snap-2"))
+    monkeypatch.setattr(stack, "outputs", lambda: GROUP_OUTPUTS)
+    monkeypatch.setattr(stack, "tag", lambda: "shop/prod")
+    parser = ArgumentParser()
+    restore.COMMAND.arguments(parser)
+    restore.COMMAND.run(parser.parse_args(["--to", "2026-11-22T10:15:00Z", "--yes"]))
+    said = capsys.readouterr().out
+    assert "a stack of its own" in said
+    assert "snapshotId: snap-2\n    snapshotStack: shop/prod" in said
+    assert "mysql.volume" not in said
 
 
 def test_a_restore_to_a_point_in_time_keeps_a_snapshot_and_says_how_to_go_on(

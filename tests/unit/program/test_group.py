@@ -149,6 +149,16 @@ def test_no_variable_of_a_job_has_a_percent_sign_which_nomad_does_not_give_back(
     assert [name for name, values in found.items() if "%" in str(values)] == []
 
 
+def test_each_member_copies_its_logs_to_one_place_with_an_account_that_the_primary_makes() -> None:
+    members = [job for job in planned(pointInTime={"s3": {"bucket": "logs-of-shop"}}).jobs if job.spec == "database"]
+    copies = [job.variables["binlogs"] for job in members]
+    assert [(one["bucket"], one["account"]) for one in copies] == [("logs-of-shop", "binlogs")] * 3
+    assert all(one == copies[0] for one in copies)
+    for job in members:
+        assert "GRANT RELOAD ON *.* TO 'binlogs'@'%'" in job.variables["group"]["files"]["accounts.sql"]
+        assert job.variables["accounts"]["files"] == {}
+
+
 def test_the_plan_of_a_group_is_itself_after_a_way_through_json() -> None:
     made = planned(databases=["shop"])
     assert plan.Plan.from_json(made.to_json()) == made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,12 @@ from nomad_stateful.operate.drill.command import COMMAND
 from nomad_stateful.operate.drill.model import Options, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from nomad_stateful.operate.stack import DatabaseOutputs
+from nomad_stateful.waiting import RetryPolicy
+from tests.fake_nomad import FakeNomad
+from tests.unit.operate.group import MEMBERS
+from tests.unit.operate.group import OUTPUTS as GROUP_OUTPUTS
 from tests.unit.operate.point_in_time.test_logs import Objects, at, bucket
 
 TARGET = Target("mysql", "vol-1", "p/s/mysql", "drill-mysql", "drill", "us-west-2a", "aws-ebs0", "")
@@ -25,6 +31,7 @@ KNOWN: dict[str, Any] = {
     "mysql": {"volume": "mysql"},
     "mysqlPointInTime": {"bucket": "b", "prefix": "dev/", "region": "us-west-2"},
 }
+REPORT = Report("other", at(10))
 TAKEN = [Snapshot(f"snap-{minute}", "vol-1", "completed", at(minute)) for minute in (2, 4, 6)]
 
 
@@ -105,6 +112,21 @@ def test_without_a_snapshot_of_before_there_is_nothing_to_go_on_from() -> None:
     source.judge(report, None)
     [finding] = report.findings
     assert "that was begun 15 s before 2026-11-22T10:01:30Z, or earlier" in finding.what
+
+
+def test_of_a_group_any_members_volume_is_restored_to_a_moment_by_the_job_of_that_member(nomad: FakeNomad) -> None:
+    known = {**GROUP_OUTPUTS, "mysqlPointInTime": KNOWN["mysqlPointInTime"]}
+    server = DatabaseOutputs.of(known)
+    for member in MEMBERS:
+        nomad.put(f"job/{member['job']}", {"ID": member["job"], "TaskGroups": [{"Tasks": []}]})
+        target = replace(TARGET, volume=member["volume"])
+        sources = source.Sources(server, nomad.client(RetryPolicy()), AwsPlace(), target)
+        found = sources.choose(Options(member["volume"], to=at(5).isoformat()), Report(member["volume"], at(10)))
+        assert found is not None
+        with pytest.raises(PointInTimeError, match=f"job {member['job']} copies no binary logs"):
+            found.add({})
+    with pytest.raises(OperateError, match="volume other is not MySQL's"):
+        source.replay(server, AwsPlace(), replace(TARGET, volume="other"), Options("other", to="latest"), REPORT)
 
 
 def test_what_copies_no_logs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
