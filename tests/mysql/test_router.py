@@ -8,10 +8,12 @@ import shutil
 import signal
 import socket
 import socketserver
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from os import kill
@@ -20,19 +22,19 @@ from pathlib import Path
 import pytest
 
 from tests.image_roots import unpack
+from tests.mysql.group_network import Network, network
 from tests.mysql.place import Place, place, task
-from tests.ports import unused_port
 
 NAMES = ("mysql-server-1", "mysql-server-2", "mysql-server-3")
-ADDRESSES = {name: f"127.9.0.{number}" for number, name in enumerate(NAMES, start=1)}
+ADDRESSES = {name: f"10.99.0.{number}" for number, name in enumerate(NAMES, start=1)}
+PORTS = {"db": 3306, "read": 3307, "state": 3308}
+PORT, AGENT_PORT = 13306, 13307
 
 
 @dataclass
 class Members:
     """Servers that greet with their name and hold the session, and their agents."""
 
-    port: int
-    agent_port: int
     primary: str = ""
     answers: bool = True
     ended: threading.Event = field(default_factory=threading.Event)
@@ -54,7 +56,7 @@ class Members:
                     except ConnectionResetError:
                         return
 
-        return _Tcp((ADDRESSES[name], self.port), Session)
+        return _Tcp((ADDRESSES[name], PORT), Session)
 
     def agent(self, name: str) -> ThreadingHTTPServer:
         """Says who is the primary; a replica is whoever is not."""
@@ -71,7 +73,7 @@ class Members:
             def log_message(self, *_: object) -> None:
                 """Says nothing."""
 
-        return ThreadingHTTPServer((ADDRESSES[name], self.agent_port), Answers)
+        return ThreadingHTTPServer((ADDRESSES[name], AGENT_PORT), Answers)
 
 
 class _Tcp(socketserver.ThreadingTCPServer):
@@ -80,9 +82,17 @@ class _Tcp(socketserver.ThreadingTCPServer):
 
 
 @pytest.fixture
-def members() -> Iterator[Members]:
-    made = Members(unused_port(), unused_port())
-    servers = [one for name in NAMES for one in (made.server(name), made.agent(name))]
+def own() -> Iterator[Network]:
+    """Else a server of another test could have one of these ports."""
+    with network(ADDRESSES.values()) as made:
+        yield made
+
+
+@pytest.fixture
+def members(own: Network) -> Iterator[Members]:
+    made = Members()
+    makers = [partial(maker, name) for name in NAMES for maker in (made.server, made.agent)]
+    servers = [own.threads.submit(maker).result() for maker in makers]
     for server in servers:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield made
@@ -97,12 +107,12 @@ class Router:
     """HAProxy as its job runs it."""
 
     place: Place
-    ports: dict[str, int]
+    network: Network
 
     def session(self, label: str = "db") -> socket.socket | None:
         """Returns a session with whom it leads to; None where it leads nowhere."""
         with contextlib.suppress(OSError):
-            made = socket.create_connection(("127.0.0.1", self.ports[label]), timeout=2)
+            made = self.network.threads.submit(socket.create_connection, ("127.0.0.1", PORTS[label]), 2).result()
             if made.recv(1, socket.MSG_PEEK):
                 return made
             made.close()
@@ -116,7 +126,10 @@ class Router:
             return session.recv(100).decode().strip()
 
     def ready(self) -> int:
-        connection = HTTPConnection("127.0.0.1", self.ports["state"], timeout=2)
+        return self.network.threads.submit(self._ready).result()
+
+    def _ready(self) -> int:
+        connection = HTTPConnection("127.0.0.1", PORTS["state"], timeout=2)
         try:
             connection.request("GET", "/ready")
             return connection.getresponse().status
@@ -141,22 +154,21 @@ def haproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def router(haproxy: Path, nomad: Path, members: Members, tmp_path: Path) -> Iterator[Router]:
-    variables = {"members": {"names": list(NAMES), "agent_port": members.agent_port, "max_lag_s": 10}}
+def router(haproxy: Path, nomad: Path, own: Network, members: Members, tmp_path: Path) -> Iterator[Router]:
+    variables = {"members": {"names": list(NAMES), "agent_port": AGENT_PORT, "max_lag_s": 10}}
     found = task(nomad, "database-router", "router", variables)
-    ports = {label: unused_port() for label in ("db", "read", "state")}
 
     def services(text: re.Match[str]) -> str:
         line = text[2].replace("{{ .Address }}", ADDRESSES[text[1]])
-        return line.replace("{{ .Port }}", str(members.port))
+        return line.replace("{{ .Port }}", str(PORT))
 
-    with place(haproxy, tmp_path / "router", ports["db"]) as made:
+    with place(haproxy, tmp_path / "router", PORTS["db"]) as made:
         (config,) = found.files.values()
         config = re.sub(r'{{ range nomadService "([^"]+)" }}(.*?\n){{ end }}', services, config, flags=re.DOTALL)
-        config = re.sub(r'{{ env "NOMAD_PORT_(\w+)" }}', lambda name: str(ports[name[1]]), config)
+        config = re.sub(r'{{ env "NOMAD_PORT_(\w+)" }}', lambda name: str(PORTS[name[1]]), config)
         (made.root / "local/haproxy.cfg").write_text(config)
-        made.start(found)
-        yield Router(made, ports)
+        made.started.append(subprocess.Popen([*own.enter, *made.words(found, {})], start_new_session=True))
+        yield Router(made, own)
 
 
 def until(holds: Callable[[], bool], within_s: float = 10) -> None:
