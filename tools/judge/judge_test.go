@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,8 +97,17 @@ func TestTheShortestPartOfALongHistoryIsFound(t *testing.T) {
 }
 
 func TestWhatIsNotDecidedInTimeIsNoSuccess(t *testing.T) {
+	// Long enough for the time to be over before it is decided.
+	var lines strings.Builder
+	for id := range 20000 {
+		fmt.Fprintf(&lines, `{"id": %d, "process": "p", "data": "d", "model": "register", "op": "write", "key": "x", "value": %d, "invoked": %d, "returned": %d, "outcome": "ok"}`+"\n", id, id, 2*id, 2*id+1)
+	}
+	path := filepath.Join(t.TempDir(), "many.jsonl")
+	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var out, errors bytes.Buffer
-	if status := run([]string{"-time", "1ns", "testdata/register-right.jsonl"}, &out, &errors); status != isUndecided {
+	if status := run([]string{"-time", "1ns", path}, &out, &errors); status != isUndecided {
 		t.Fatalf("status %d: %s%s", status, &out, &errors)
 	}
 	if !strings.Contains(out.String(), "undecided: register x: not decided within 1ns") {
