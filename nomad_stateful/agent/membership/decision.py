@@ -100,7 +100,8 @@ def next_step(group: Group, answers: Mapping[str, Answer | str]) -> Step:
             return Step("wait", f"{name} is configured for the group {answer.group_id}, not {group.group_id}")
     for name in group.peers:
         if name in said and said[name].is_online:
-            return Step("join", f"{name} is in the group")
+            turn = _turn(group, said)
+            return Step("wait", turn) if turn else Step("join", f"{name} is in the group")
     silent = [f"{name} ({answers.get(name, 'was not asked')})" for name in group.members if name not in said]
     if silent:
         return Step("wait", f"nobody is in the group, and it begins only when all have answered: {', '.join(silent)}")
@@ -109,6 +110,22 @@ def next_step(group: Group, answers: Mapping[str, Answer | str]) -> Step:
     except GroupStartError as error:
         return Step("wait", str(error))
     return Step("begin" if beginner == group.own else "wait", f"{beginner} begins the group")
+
+
+def _turn(group: Group, said: Mapping[str, Answer]) -> str:
+    """Returns which other member joins first, where this one copies all of a member: one can be copied once at a time.
+
+    A second copy fails, and the server goes on to ask for logs that there are none of, ten times, a minute apart.
+    """
+    if group.own not in said or said[group.own].was_in_group:
+        return ""
+    for name in group.peers:
+        other = said.get(name)
+        if other is None or (other.state == "OFFLINE" and (name > group.own or other.was_in_group)):
+            continue
+        if other.state in {"OFFLINE", "RECOVERING"}:
+            return f"{name} joins first"
+    return ""
 
 
 def left_alone(group: Group, own: Answer, peers: Mapping[str, Answer | str]) -> Literal["start again", "go on", ""]:

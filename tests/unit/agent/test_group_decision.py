@@ -68,7 +68,10 @@ def test_without_an_answer_of_each_nobody_begins(missing: str) -> None:
 
 def test_whoever_sees_a_peer_in_a_group_joins_it() -> None:
     answers = {**all_offline(), "member-3": online("member-3")}
-    assert [next_step(group(name), answers).kind for name in NAMES[:2]] == ["join", "join"]
+    # Two that copy all of a member, one after the other.
+    assert [next_step(group(name), answers).kind for name in NAMES[:2]] == ["join", "wait"]
+    known = {name: offline(name, has("1-8")) for name in NAMES[:2]}
+    assert [next_step(group(name), answers | known).kind for name in NAMES[:2]] == ["join", "join"]
     # The first one too, with an empty volume, and where the other peer is away.
     assert next_step(group(), {**answers, "member-2": "2003 refused"}).kind == "join"
 

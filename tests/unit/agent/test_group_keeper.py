@@ -196,3 +196,30 @@ def test_a_member_without_a_majority_stays_while_another_may_have_one(other: Ans
     servers.answers |= {"member-2": other} if other else {}
     keeper(FakeMember(servers, NAMES[0]), []).round()
     assert told(servers) == []
+
+
+def test_new_members_join_one_after_the_other() -> None:
+    """Each copies all of a member, which can be copied once at a time."""
+    servers = stopped()
+    servers.answers["member-1"] = online("member-1")
+    for name in NAMES[1:]:
+        servers.answers[name] = offline(name)
+    said: list[str] = []
+    last = keeper(FakeMember(servers, "member-3"), said)
+    last.round()
+    servers.answers["member-2"] = replace(online("member-2", "SECONDARY"), state="RECOVERING")
+    last.round()
+    assert told(servers, "member-3") == ["prepare"]
+    assert said == ["OFFLINE: member-2 joins first"]
+    servers.answers["member-2"] = online("member-2", "SECONDARY")
+    last.round()
+    assert told(servers, "member-3")[-1] == "join"
+
+
+def test_one_that_was_in_the_group_joins_beside_another() -> None:
+    servers = stopped()
+    servers.answers["member-1"] = online("member-1")
+    servers.answers["member-2"] = replace(online("member-2", "SECONDARY"), state="RECOVERING")
+    servers.answers["member-3"] = offline("member-3", has("1-5"))
+    keeper(FakeMember(servers, "member-3"), []).round()
+    assert told(servers, "member-3")[-1] == "join"
