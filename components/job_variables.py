@@ -115,7 +115,8 @@ def database(kind: Database, args: "DatabaseServerArgs") -> dict[str, Any]:
         "files": {**task.files, **_parent(kind, args)},
         # With the parent process of a member logs in too.
         "secrets": {**task.secrets, **(client.files if member else {})},
-        "init_scripts": args["init_scripts"],
+        # The other members copy what they did.
+        "init_scripts": args["init_scripts"] if not member or args["job_id"] == member["members"][0] else {},
         "tls": {"certificate": settings.certificate, "ca": settings.ca, "args": task.certificate_args},
         "accounts": {"env": client.env, "files": {**client.files, **task.accounts} if makes_accounts else {}},
         **({"binlogs": _logs(kind, args.get("binlogs"), socket)} if kind.logs else {}),

@@ -329,6 +329,7 @@ job "database" {
               "--group=${var.group.id}", "--member=${var.group.member}", "--first=${var.group.first}",
               "--members=${join(",", [for name in var.group.members : "${name}:${var.group.port}"])}",
               "--ca=${var.tls.ca ? "${NOMAD_SECRETS_DIR}/ca.pem" : ""}", "--listen=0.0.0.0:${NOMAD_PORT_agent}",
+              "--has-scripts=${length(var.init_scripts) > 0}",
             ]
             ports           = ["agent"]
             readonly_rootfs = true

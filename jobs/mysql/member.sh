@@ -52,7 +52,8 @@ end() {
 }
 trap end TERM INT
 
-# The option is for the server itself: a data directory cannot be made with it.
+# The option is for the server itself: a data directory cannot be made with it. What a first start does is no transaction
+# of the member's own: with one it could not join.
 folder=$NOMAD_TASK_DIR/member
 server=$(command -v mysqld) || { say "there is no mysqld here: set mysql.image to an image of MySQL" && exit 1; }
 mkdir -p "$folder"
@@ -60,7 +61,8 @@ cat >"$folder/mysqld" <<END
 #!/bin/sh
 for argument in "\$@"; do
   case "\$argument" in
-  --initialize* | --skip-networking* | --version | -V | --help | '-?' | --datadir=*/first-start) exec "$server" "\$@" ;;
+  --version | -V | --help | '-?') exec "$server" "\$@" ;;
+  --initialize* | --skip-networking* | --datadir=*/first-start) exec "$server" "\$@" --skip-log-bin ;;
   esac
 done
 exec "$server" "\$@" --super-read-only=ON

@@ -33,6 +33,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ca", default="", metavar="FILE", help="of the authority that the members are verified by")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="members' addresses, as in /etc/hosts")
     parser.add_argument("--accounts", type=Path, metavar="FILE", help="SQL that the primary runs, a statement a line")
+    parser.add_argument(
+        "--has-scripts", choices=["true", "false"], default="false", help="run by a first start, unlogged"
+    )
     parser.add_argument("--listen", type=_listen, required=True, metavar="ADDRESS:PORT", help="for routers' questions")
 
 
@@ -43,7 +46,9 @@ def run(known: argparse.Namespace) -> None:
         if name not in group.members:
             raise ProviderError(f"--members has to name {name} too: it is {', '.join(group.members)}")
     authority = Path(known.ca) if known.ca else None
-    member = Member(group, known.options, known.replication, authority, known.hosts)
+    member = Member(
+        group, known.options, known.replication, authority, known.hosts, has_scripts=known.has_scripts == "true"
+    )
     order = _socket(known.options).with_name("kill")
     watch = Watch(member, Disk(known.datadir, order, tell))
     keeper = Keeper(member, order, accounts=known.accounts)

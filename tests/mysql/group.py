@@ -122,7 +122,7 @@ class Member:
         assert self.server is not None
         return int(Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text().split()[0])
 
-    def start_agent(self, first: str = NAMES[0], ca: bool = True) -> None:
+    def start_agent(self, first: str = NAMES[0], ca: bool = True, *, has_scripts: bool = False) -> None:
         words = [
             f"--options={self.folder / 'client.cnf'}",
             f"--replication={self.folder / 'replication.cnf'}",
@@ -133,6 +133,7 @@ class Member:
             f"--first={first}",
             f"--ca={self.place.root / 'secrets/ca.pem' if ca else ''}",
             f"--listen={ADDRESSES[self.name]}:{HTTP_PORT}",
+            f"--has-scripts={str(has_scripts).lower()}",
         ]
         enter = [*self.network.enter, "unshare", "--mount", "sh", "-ec", _HOSTS_MOUNT, "hosts"]
         program = [sys.executable, "-m", "nomad_stateful.agent", "group", *words]

@@ -290,3 +290,21 @@ def test_a_member_that_was_left_alone_goes_on_once_the_last_one_it_lost_is_back(
     which = "one of two" if stays_away else "two of two"
     closing_lines.tally(f"{which} back at a member that was alone")[f"{took_s:.0f} s until writes went on"] += 1
     assert_everything_is_there(three, writer)
+
+
+@pytest.mark.nightly
+def test_what_scripts_of_the_first_start_did_is_on_all_members(image: Path, nomad: Path, tmp_path: Path) -> None:
+    with group(image, nomad, tmp_path / "group") as made:
+        first = made.members[NAMES[0]]
+        script = "CREATE USER of_script; CREATE DATABASE shop; CREATE TABLE shop.s (i INT PRIMARY KEY);"
+        (first.place.root / "docker-entrypoint-initdb.d/1.sql").write_text(f"{script} INSERT INTO shop.s VALUES (1);")
+        for member in made:
+            member.start_server()
+            member.start_agent(has_scripts=member is first)
+        made.until_whole(300)
+        for member in made:
+            assert member.query("SELECT i, user FROM shop.s, mysql.user WHERE user = 'of_script'") == (
+                (1, "of_script"),
+            )
+        [(executed,)] = first.query("SELECT @@GLOBAL.gtid_executed")
+        assert first.query("SELECT @@server_uuid")[0][0] not in executed

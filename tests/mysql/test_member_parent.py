@@ -150,16 +150,16 @@ def test_names_of_members_are_kept_up_to_date_in_place(parent: Parent) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "more"),
     [
-        "--initialize-insecure",
-        "--daemonize --skip-networking",
-        "--version",
-        "--verbose --help",
-        "--datadir=/d/first-start",
+        ("--initialize-insecure", " --skip-log-bin"),
+        ("--daemonize --skip-networking", " --skip-log-bin"),
+        ("--datadir=/d/first-start", " --skip-log-bin"),
+        ("--version", ""),
+        ("--verbose --help", ""),
     ],
 )
-def test_a_data_directory_is_made_without_being_read_only(parent: Parent, words: str) -> None:
+def test_a_data_directory_is_made_without_being_read_only_and_unlogged(parent: Parent, words: str, more: str) -> None:
     (parent.folder / "status").write_text("0\n")
     assert parent.start("mysqld", *words.split()).wait(20) == 0
-    assert parent.text("starts").split(maxsplit=2)[2] == f"{words}\n"
+    assert parent.text("starts").split(maxsplit=2)[2] == f"{words}{more}\n"

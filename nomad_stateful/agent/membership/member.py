@@ -81,9 +81,18 @@ class Member:
     """A member's own server, and its peers."""
 
     def __init__(
-        self, group: Group, options: Path, replication: Path, authority: Path | None = None, hosts: Path | None = None
+        self,
+        group: Group,
+        options: Path,
+        replication: Path,
+        authority: Path | None = None,
+        hosts: Path | None = None,
+        *,
+        has_scripts: bool = False,
     ) -> None:
+        """`has_scripts` says that a first start of the server ran scripts."""
         self.group = group
+        self._has_scripts = has_scripts
         self._options = options
         self._replication = replication
         self._authority = authority
@@ -125,6 +134,9 @@ class Member:
     def join(self) -> None:
         """Has the own server join the group that its seeds are in. Raises ChangedError, ServerError."""
         with self._locked(self.own_session(_STARTS_WITHIN_S)) as cursor:
+            if not look(cursor).was_in_group:
+                # What a first start, or a server that was none of the group's, has is in no log of the group.
+                cursor.execute("SET GLOBAL group_replication_clone_threshold = 1")
             self._start(cursor, begins=False)
 
     def begin(self, decide: Callable[[Group, Mapping[str, Answer | str]], Step] = next_step) -> None:
@@ -139,7 +151,7 @@ class Member:
                 raise ChangedError(step.why)
             if age.seconds > _OLDEST_S:
                 raise ChangedError(f"the answers took {age.seconds:.0f} s")
-            if not answers[self.group.own].was_in_group:
+            if not answers[self.group.own].was_in_group and (self._has_scripts or _has_databases(own)):
                 _have_others_copy(own, answers[self.group.own])
             self._start(own, begins=True)
 
@@ -256,18 +268,20 @@ def _make_table(cursor: Cursor) -> None:
     cursor.execute(f"CREATE TABLE IF NOT EXISTS nomad_stateful.replication_group ({columns})")
 
 
-def _have_others_copy(cursor: Cursor, own: Answer) -> None:
-    """Has members that join copy all of a server with data: it may have transactions that are in no binary log.
-
-    As one that ran without GTIDs has. A GTID of no log, which they lack, makes them take a clone.
-    https://dev.mysql.com/doc/refman/9.7/en/replication-options-gtids.html#sysvar_gtid_purged
-    """
+def _has_databases(cursor: Cursor) -> bool:
     cursor.execute(_DATABASES)
     found = cursor.fetchone()
     # START is refused in a transaction.
     cursor.execute("COMMIT")
-    if found == (0,):
-        return
+    return found != (0,)
+
+
+def _have_others_copy(cursor: Cursor, own: Answer) -> None:
+    """Has members that join copy all of a server with data: it may have transactions that are in no binary log.
+
+    As one that ran without GTIDs has, or whose first start ran scripts. A GTID of no log, which they lack, makes them
+    take a clone. https://dev.mysql.com/doc/refman/9.7/en/replication-options-gtids.html#sysvar_gtid_purged
+    """
     executed = [str(own.transactions.executed)] if own.transactions.executed else []
     with _writable(cursor):
         cursor.execute("RESET BINARY LOGS AND GTIDS")

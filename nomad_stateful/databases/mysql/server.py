@@ -42,11 +42,7 @@ def server_task(given: ServerSettings) -> ServerTask:
             *(f"--ssl-cert={_SECRETS}/server-cert.pem", f"--ssl-key={_SECRETS}/server-key.pem"),
             *([f"--ssl-ca={_SECRETS}/ca.pem"] if given.ca else []),
         ],
-        env={
-            "MYSQL_ROOT_PASSWORD_FILE": f"{_SECRETS}/root-password",
-            # The names of time zones would be transactions of each member's own.
-            **({"MYSQL_INITDB_SKIP_TZINFO": "1"} if given.member else {}),
-        },
+        env={"MYSQL_ROOT_PASSWORD_FILE": f"{_SECRETS}/root-password"},
         files={"my.cnf": "".join(["[mysqld]\n", *options])} if options else {},
         secrets={
             # The image reads the password once, when the data directory is made; a later one (a volume restored, or

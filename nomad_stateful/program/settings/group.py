@@ -65,7 +65,6 @@ def router_name(job_id: str) -> str:
 
 def check(section: DatabaseSection, group: ReplicationGroup) -> None:
     """Raises Refusal for what a group cannot have."""
-    name = section.kind.name
     ports = {"port": section.port, "group.memberPort": group.member_port}
     ports |= {"group.agentPort": group.agent_port, "group.readPort": group.read_port}
     if section.port == 0:
@@ -80,8 +79,6 @@ def check(section: DatabaseSection, group: ReplicationGroup) -> None:
     if section.memory_mib < least_mib:
         rule = f"a member needs {_LEAST_MIB} MiB and group.messageCacheMib, which is {group.message_cache_mib}"
         raise Refusal("memoryMib", section.memory_mib, rule, f"set {least_mib} or more")
-    if section.init_scripts:
-        raise Refusal("initScripts", "set", f"is not there for a group of {name} yet", "remove it, or group")
 
 
 def _check_image(section: DatabaseSection) -> None:

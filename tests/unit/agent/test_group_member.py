@@ -27,6 +27,7 @@ class Sessions:
     fails: str = ""
     busy: str = ""
     state: str = "OFFLINE"
+    executed: str = ""
     databases: int = 0
     """That the server has which begins."""
 
@@ -52,7 +53,7 @@ class Cursor:
             self.row = (self.sessions.databases,)
         if "me.member_state" in words:
             state = self.sessions.state if self.name != NAMES[0] else "OFFLINE"
-            self.row = (self.name, GROUP_ID, state, "", 1, 0, 1, 1, 0, self.name, "", None)
+            self.row = (self.name, GROUP_ID, state, "", 1, 0, 1, 1, 0, self.name, self.sessions.executed, None)
 
     def fetchone(self) -> tuple[object, ...]:
         return self.row
@@ -110,6 +111,25 @@ def test_a_server_with_data_begins_so_that_the_others_copy_all_of_it(sessions: S
     ]
 
 
+def test_a_server_whose_first_start_ran_scripts_has_the_others_copy_it(sessions: Sessions, tmp_path: Path) -> None:
+    options = tmp_path / "replication.cnf"
+    options.write_text(f"[client]\nuser = replication\npassword = {PASSWORD}\n")
+    Member(group(), tmp_path, options, has_scripts=True).begin()
+    assert told(sessions, "gtid_purged") == [f"{NAMES[0]}: SET GLOBAL gtid_purged = %s"]
+
+
+def test_a_server_that_never_was_in_the_group_copies_one_that_is(sessions: Sessions, member: Member) -> None:
+    member.join()
+    assert told(sessions, "clone_threshold", "START") == [
+        f"{NAMES[0]}: SET GLOBAL group_replication_clone_threshold = 1",
+        *told(sessions, "START"),
+    ]
+    sessions.told.clear()
+    sessions.executed = f"{GROUP_ID}:1-7"
+    member.join()
+    assert told(sessions, "clone_threshold") == []
+
+
 @pytest.mark.parametrize("busy", NAMES)
 def test_a_server_that_another_session_has_locked_keeps_it_from_beginning(
     sessions: Sessions, member: Member, busy: str
@@ -150,6 +170,8 @@ def test_whoever_joins_has_the_lock_and_takes_back_what_an_earlier_agent_left(
     assert [line.removeprefix("member-1: ") for line in sessions.told] == [
         "SET SESSION wait_timeout = %s",
         "SELECT GET_LOCK(%s, 0)",
+        "SELECT @@server_uuid, @@GLOBAL.group_replication_group_name,",
+        "SET GLOBAL group_replication_clone_threshold = 1",
         "SET GLOBAL group_replication_bootstrap_group = OFF",
         "START GROUP_REPLICATION USER = %s, PASSWORD = %s",
         "closed",

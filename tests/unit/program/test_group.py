@@ -46,7 +46,6 @@ def planned(**mysql: Any) -> plan.Plan:
         ({"config": {"super-read-only": True}}, {}, "group decides"),
         ({"serverArgs": ["--skip-log-bin"]}, {}, "group needs every transaction in the binary logs"),
         ({"config": {"sync_binlog": 0}}, {}, "group needs sync-binlog 1"),
-        ({"initScripts": {"a.sql": "SELECT 1;"}}, {}, "mysql.initScripts is"),
         ({"users": [{"name": "nomad_group", "database": "shop"}], "databases": ["shop"]}, {}, "account is reserved"),
         ({"group": False}, {}, "mysql.group"),
     ],
