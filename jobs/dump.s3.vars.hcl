@@ -1,14 +1,5 @@
-job = { id = "mysql-backup", namespace = "default", datacenters = ["*"], node_pool = "default" }
+# Dumps that are copied to S3, of a server that is verified. Run by hand it comes after the other file: -var-file=jobs/dump.vars.hcl -var-file=jobs/dump.s3.vars.hcl
 
-volume = {
-  id              = "dumps"
-  access_mode     = "single-node-writer"
-  attachment_mode = "file-system"
-  mount_path      = "/dumps"
-  release         = "by-hand"
-}
-
-task = { image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
 server = {
   database = "mysql"
   account  = "backup"
@@ -23,7 +14,6 @@ client = {
     "client.cnf" = "[client]\nuser = backup\n{{ with nomadService \"mysql-server\" }}{{ with index . 0 }}host = {{ .Address }}\nport = {{ .Port }}\n# {{ .ID }}{{ end }}{{ end }}\nssl-ca = {{ env \"NOMAD_SECRETS_DIR\" }}/ca.pem\npassword = {{ with nomadVar \"nomad/jobs/mysql-backup\" }}{{ .password }}{{ end }}\n"
   }
 }
-schedule = { cron = "0 3 * * *", keep = 7 }
 
 s3 = {
   bucket     = "my-dumps"

@@ -1,14 +1,5 @@
-job = { id = "mysql-restore", namespace = "default", datacenters = ["*"], node_pool = "default" }
+# Restores of dumps in S3, into a server that is verified. Run by hand it comes after the other file: -var-file=jobs/restore.vars.hcl -var-file=jobs/restore.s3.vars.hcl
 
-volume = {
-  id              = "dumps"
-  access_mode     = "single-node-writer"
-  attachment_mode = "file-system"
-  mount_path      = "/dumps"
-  release         = "by-hand"
-}
-
-task = { image = "mysql:8.4.6", user = "", cpu_mhz = 100, memory_mib = 256 }
 server = {
   database = "mysql"
   account  = "root"

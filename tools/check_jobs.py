@@ -25,13 +25,14 @@ def check(nomad: Path, folder: Path) -> list[str]:
     ]
     for path in files:
         name = path.name.removesuffix(_SUFFIX)
-        # More examples are named after what they are an example of: database.binlogs.vars.hcl.
-        examples = sorted([*folder.glob(f"{name}.vars.hcl"), *folder.glob(f"{name}.*.vars.hcl")])
-        if not examples:
-            complaints.append(f"{path}: there is no {name}.vars.hcl with example values beside it")
-        for variables in examples:
+        base = folder / f"{name}.vars.hcl"
+        if not base.exists():
+            complaints.append(f"{path}: there is no {base.name} with example values beside it")
+            continue
+        # More examples have what differs, and are named after it: database.binlogs.vars.hcl.
+        for variables in [base, *sorted(folder.glob(f"{name}.*.vars.hcl"))]:
             try:
-                render(nomad, path.read_text(encoding="utf-8"), {}, f"-var-file={variables}")
+                render(nomad, path.read_text(encoding="utf-8"), {}, f"-var-file={base}", f"-var-file={variables}")
             except RenderError as error:
                 complaints.append(f"{path} with {variables.name}: {error}")
     return complaints
