@@ -49,6 +49,11 @@ class MemberState:
         """Whether it is the one that writes."""
         return self.is_online and self.role == PRIMARY
 
+    @property
+    def problem(self) -> str:
+        """What is wrong with it; "" where it is in order."""
+        return str(self) if self.why or not self.is_online else ""
+
     def __str__(self) -> str:
         if self.state:
             return f"{self.job} is {self.state}{f' ({self.why})' if self.why else ''}"

@@ -34,8 +34,8 @@ def states(nomad: NomadApi, server: DatabaseOutputs) -> list[MemberState]:
 def problems(found: Sequence[MemberState]) -> Iterator[tuple[str, str]]:
     """Yields what is wrong with a group: of which member, and what; "" for what is of all of them."""
     for one in found:
-        if not one.is_online or one.why:
-            yield one.job, str(one)
+        if one.problem:
+            yield one.job, one.problem
     online, primaries = sum(one.is_online for one in found), [one.job for one in found if one.is_primary]
     if found and online < len(found):
         yield "", f"of {len(found)} members {online} are ONLINE"

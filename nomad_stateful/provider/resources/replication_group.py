@@ -86,7 +86,7 @@ class ReplicationGroup(DeclaredResource):
         if decided is None and not any(_live(job) for job in others):
             return
         progress = Progress(ctx, ctx.timeout_s or inputs["timeoutS"])
-        self._await(progress, inputs, partial(self._not_online, inputs))
+        self._await(progress, inputs, lambda: self._member(inputs).problem)
         for job in others:
             if not (job.read() or {"Stop": True}).get("Stop"):
                 job.stop(ctx, f"{inputs['candidate']} goes on as a single server")
@@ -109,16 +109,12 @@ class ReplicationGroup(DeclaredResource):
 
     def _not_ended(self, inputs: Props, job: ConsumerJob) -> str:
         found = _live(job)
-        return f"{job.job_id} ends on {', '.join(found)}" if found else self._not_online(inputs)
-
-    def _not_online(self, inputs: Props) -> str:
-        member = self._member(inputs)
-        return "" if member.is_online and not member.why else str(member)
+        return f"{job.job_id} ends on {', '.join(found)}" if found else self._member(inputs).problem
 
     def _not_alone(self, inputs: Props) -> str:
         member = self._member(inputs)
-        if not member.is_online or member.why:
-            return str(member)
+        if member.problem:
+            return member.problem
         if not member.is_primary or len(member.view) > 1:
             return f"it is {member.role} and sees {', '.join(member.view)}"
         return f"it has not executed {member.unapplied} yet" if member.unapplied else ""

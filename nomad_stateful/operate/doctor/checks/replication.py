@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from nomad_stateful.nomad.group_members import MemberState
-from nomad_stateful.nomad.group_record import GroupRecord
+from nomad_stateful.nomad.group_record import Decision, GroupRecord
 from nomad_stateful.operate import group
 from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.doctor.finding import Finding, problem
@@ -49,7 +49,7 @@ def decision(facts: Facts) -> Iterator[Finding]:
         record = GroupRecord(facts.nomad(), str(made.get("namespace") or "default"), str(made["jobId"]))
         path, said = record.path, f"first={made['first']} group={made['groupId']}"
         found = facts.once(f"variable {path}", record.read)
-        if found is not None and (found.first, found.group_id) == (made["first"], made["groupId"]):
+        if found == Decision(made["first"], made["groupId"]):
             continue
         now = "is not there" if found is None else f"says first={found.first} group={found.group_id}"
         what = f"the variable {path} (namespace {record.namespace}) {now}, and the stack's state {said}"
