@@ -1,4 +1,4 @@
-"""Which member may begin a replication group: a new one, and one whose members were all stopped.
+"""Which member may begin a replication group again whose members were all stopped.
 
 A stopped member has what it has executed, and what it has received and not yet executed: its relay log survives. No
 member knows whether another one has more, so each has to answer.
@@ -31,37 +31,6 @@ class MemberTransactions:
     def held(self) -> GtidSet:
         """All that the member has once it has executed what it received."""
         return self.executed | self.received
-
-
-@dataclass(frozen=True)
-class DataDirectory:
-    """What a member's volume has before there is a group."""
-
-    has_data: bool
-    group_id: str = ""
-    """Of the group that it was in; empty where it never was in one."""
-
-
-def first_of_new_group(directories: Mapping[str, DataDirectory]) -> str:
-    """Returns the member that has the data of a single server, which the others take from it; of none, the first one.
-
-    Raises:
-        GroupStartError: a group was there already, or more than one member has data.
-    """
-    known = {name: found.group_id for name, found in directories.items() if found.group_id}
-    if known:
-        said = ", ".join(f"{name} of {group_id}" for name, group_id in known.items())
-        raise GroupStartError(
-            f"{said}: the data is of a group that was there before, and a new one would be a second. Have all members "
-            "started, and begin with the one that has everything"
-        )
-    full = [name for name, found in directories.items() if found.has_data]
-    if len(full) > 1:
-        raise GroupStartError(
-            f"{' and '.join(full)} have data: a new group begins with the data of one member, and the others take "
-            "theirs from it. Keep one, and give the others empty volumes"
-        )
-    return (full or list(directories))[0]
 
 
 def first_member(members: Mapping[str, MemberTransactions | None]) -> str:

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nomad_stateful.databases.mysql.group_start import (
-    DataDirectory,
     GroupStartError,
     MemberTransactions,
     first_member,
-    first_of_new_group,
 )
 from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder, Origin
 
@@ -90,24 +88,3 @@ def test_no_transaction_that_a_member_has_is_ever_lost(sets: tuple[tuple[frozens
 def test_the_order_of_the_answers_does_not_matter() -> None:
     some = {"member-1": has("1-10"), "member-2": has("1-5", "4-12"), "member-3": has("1-11")}
     assert {first_member(dict(order)) for order in permutations(some.items())} == {"member-2"}
-
-
-EMPTY, SINGLE = DataDirectory(has_data=False), DataDirectory(has_data=True)
-
-
-def test_a_new_group_begins_with_its_first_member_or_with_the_single_servers_data() -> None:
-    assert first_of_new_group({"member-1": EMPTY, "member-2": EMPTY, "member-3": EMPTY}) == "member-1"
-    assert first_of_new_group({"member-1": EMPTY, "member-2": SINGLE, "member-3": EMPTY}) == "member-2"
-
-
-@pytest.mark.parametrize("has_data", [False, True])
-def test_no_new_group_is_begun_on_a_volume_that_was_in_one(has_data: bool) -> None:
-    """As after a lost variable; a member whose first clone was cut off has the id alone."""
-    known = DataDirectory(has_data=has_data, group_id=GROUP)
-    with pytest.raises(GroupStartError, match=rf"^member-3 of {GROUP}: "):
-        first_of_new_group({"member-1": EMPTY, "member-2": EMPTY, "member-3": known})
-
-
-def test_no_new_group_is_begun_on_the_data_of_two() -> None:
-    with pytest.raises(GroupStartError, match=r"^member-1 and member-3 have data: "):
-        first_of_new_group({"member-1": SINGLE, "member-2": EMPTY, "member-3": SINGLE})
