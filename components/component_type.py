@@ -13,6 +13,11 @@ def component_type(name: str) -> str:
     return f"{PACKAGE}:index:{name}"
 
 
+def database_type(database: str, role: str) -> str:
+    """Returns the name of the type of a database's component, such as MysqlServer."""
+    return f"{database.capitalize()}{role}"
+
+
 def earlier_type(name: str) -> str:
     """Returns the type that a component had in earlier releases."""
     return f"{_EARLIER_PACKAGE}:index:{name}"

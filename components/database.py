@@ -7,7 +7,7 @@ import pulumi
 
 from nomad_stateful.components import job_variables
 from nomad_stateful.components.account import account_of, in_account
-from nomad_stateful.components.component_type import Component, component_type
+from nomad_stateful.components.component_type import Component, component_type, database_type
 from nomad_stateful.components.consumer import Consumer, Former, RegisteredVolume
 from nomad_stateful.components.ownership import Owner
 from nomad_stateful.components.placement import JobPlacement
@@ -233,7 +233,7 @@ class DatabaseServer(Component):
 
     @property
     def _group_type(self) -> str:
-        return component_type(f"{self._database.name.capitalize()}Group")
+        return component_type(database_type(self._database.name, "Group"))
 
     def _former(
         self, name: str, args: DatabaseServerArgs, members: list[str], opts: pulumi.ResourceOptions | None

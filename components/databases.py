@@ -4,6 +4,7 @@ from typing import NamedTuple, TypeVar, cast
 
 import pulumi
 
+from nomad_stateful.components.component_type import database_type
 from nomad_stateful.components.database import DatabaseServer
 from nomad_stateful.components.database_backup import DatabaseBackup
 from nomad_stateful.components.database_group import DatabaseGroup
@@ -32,7 +33,7 @@ def components_of(database: Database) -> DatabaseComponents:
 
 
 def _named(database: Database, role: str, base: type[Component], text: str, **further: object) -> type[Component]:
-    name = f"{database.name.capitalize()}{role}"
+    name = database_type(database.name, role)
     # A program's own subclass is of the same type.
     own = {"_database": database, "_type_name": name, "__doc__": text, "__module__": __name__, **further}
     return cast("type[Component]", type(name, (base,), own))
