@@ -108,7 +108,7 @@ faults: bootstrap ## break a running stack on purpose and count what it lost (DA
 	test -z "$(DATABASE)" || set -- "$$@" --database "$(DATABASE)"; \
 	test -z "$(SERVERS)" || set -- "$$@" --servers "$(SERVERS)"; \
 	test -z "$(ONLY)" || set -- "$$@" --only "$(ONLY)"; \
-	test -z "$(RUN)" || set -- "$$@" --run "$(RUN)"; \
+	for number in $(RUN); do set -- "$$@" --run "$$number"; done; \
 	for number in $(WITHOUT); do set -- "$$@" --without "$$number"; done; \
 	test -z "$(OFFICIAL)" || set -- "$$@" --official "$(OFFICIAL)"; \
 	$(PY) -m tools.faults "$$@"

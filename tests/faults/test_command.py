@@ -44,7 +44,7 @@ def test_a_run_is_repeated_on_the_same_parts() -> None:
         seed=7, runs=1, only=["dockerd"], official=Path("/parts"), database="mysql", servers=1
     )
     words = ".venv/bin/python -m tools.faults --seed 7 --runs 1"
-    assert command.repeat(step, arguments) == f"{words} --official /parts --only dockerd --run 1"
+    assert command.repeat(step, arguments) == f"{words} --only dockerd --official /parts --run 1"
     arguments.official = None
     assert command.repeat(step, arguments) == f"{words} --only dockerd --run 1"
     arguments.database = "postgres"

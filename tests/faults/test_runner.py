@@ -18,7 +18,7 @@ import pytest
 
 from sandbox.machine import requirements
 from tools.faults import __main__ as command
-from tools.faults import checks, runner
+from tools.faults import checks, runner, table
 from tools.faults.model import Fault
 from tools.faults.plan import Step
 from tools.faults.runner import Options, Runner
@@ -165,10 +165,10 @@ def test_what_a_fault_finds_fails_the_run_and_the_judge_is_asked_all_the_same(
 
 
 def test_results_are_written_as_they_come(tmp_path: Path, opened: list[Path]) -> None:
-    lengths: list[int] = []
-    reporting = replace(options(tmp_path), report=lambda results: lengths.append(len(results)))
+    numbers: list[int] = []
+    reporting = replace(options(tmp_path), report=lambda result: numbers.append(result.number))
     Runner(reporting, steps(works, works)).run()
-    assert lengths == [1, 2]
+    assert numbers == [1, 2]
     assert opened
 
 
@@ -189,13 +189,9 @@ def test_an_interrupt_still_gives_the_table_and_the_file(
     monkeypatch.setattr(command, "Runner", make)
     monkeypatch.setattr(requirements, "lacking", lambda: None)
     before = signal.getsignal(signal.SIGTERM)
-    kept = tmp_path / "kept"
-    words = ["--runs", "2", "--seed", "1", "--json", str(tmp_path / "out.json"), "--keep", str(kept)]
-    status = command.main(words)
+    status = command.main(["--runs", "2", "--seed", "1", "--results", str(tmp_path)])
     assert signal.getsignal(signal.SIGTERM) == before
-    written = json.loads((tmp_path / "out.json").read_text())
     assert status == 1
-    assert [one["number"] for one in written["results"]] == [1]
-    assert "fault 1" in (kept / command.RESULTS).read_text()
+    assert [one.number for one in table.read(tmp_path / "results.jsonl", "--seed 1 --runs 2")] == [1]
     assert "fault 1" in capsys.readouterr().out
     assert len(opened) == 1

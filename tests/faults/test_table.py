@@ -1,12 +1,12 @@
 """The table and the list of failures: nothing that was lost may look well."""
 
-import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tools.faults.pauses import Spread
-from tools.faults.table import Result, document, failures, table, tables
+from tools.faults.table import Result, append, failures, read, table, tables
 
 FINE = Result(1, "kill -9 of mysqld", "process", recovery_s=3.21, acknowledged=120, seen="killed it")
 SLOWER = Result(4, "kill -9 of mysqld", "process", recovery_s=9.9, acknowledged=80)
@@ -66,11 +66,14 @@ def test_a_run_that_kept_every_promise_is_not_among_the_failures() -> None:
     assert failures([FINE, SLOWER], seed=1) == ""
 
 
-def test_the_document_for_programs_counts_the_same() -> None:
-    known = json.loads(json.dumps(document([LOST, FINE, ORPHAN], seed=9)))
-    counts = {key: known[key] for key in ("seed", "runs", "acknowledged", "lost", "orphans", "detached", "failed")}
-    assert counts == {"seed": 9, "runs": 3, "acknowledged": 130, "lost": 2, "orphans": 1, "detached": 1, "failed": 2}
-    assert [one["number"] for one in known["results"]] == [1, 2, 3]
+def test_pieces_of_a_plan_add_up_and_the_newest_result_of_a_run_counts(tmp_path: Path) -> None:
+    file, slow = tmp_path / "results.jsonl", replace(ORPHAN, pauses=Spread(0.04, 0.5, 12.5, 0.2), target_s=10)
+    for plan, result in (("--seed 9", LOST), ("--seed 8", DOUBLE), ("--seed 9", FINE), ("--seed 9", slow)):
+        append(file, plan, result)
+    assert read(file, "--seed 9") == [FINE, LOST, slow]
+    append(file, "--seed 9", replace(LOST, lost=[]))
+    assert [one.failed for one in read(file, "--seed 9")] == [False, False, True]
+    assert read(tmp_path / "nothing.jsonl", "--seed 9") == []
 
 
 def test_a_long_pause_is_told_and_fails_no_run() -> None:

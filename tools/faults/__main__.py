@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import secrets
 import shlex
 import shutil
@@ -14,18 +13,18 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from sandbox.machine import requirements
+from tools.faults import table
 from tools.faults.cases import every_fault
-from tools.faults.command_line import folder, interrupted_between_runs, positive, speaker
+from tools.faults.command_line import folder, interrupted_between_runs, piece, positive, speaker
 from tools.faults.plan import Step, chosen, plan
 from tools.faults.runner import Options, Runner
-from tools.faults.table import Result, document, failures, tables
 from tools.trial.servers import GROUPS, MYSQL, SERVERS
 
 SHORT, LONG = (20, 1), (200, 3)
 """Runs and lanes of the two modes."""
 _SERVERS = {**SERVERS, **GROUPS}
-RESULTS = "results.txt"
-"""The table and the failures so far, in the folder of what is kept."""
+RESULTS = Path("build/faults")
+"""The folder of results.jsonl, and of the logs of failed runs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("no fault is left")
     steps = plan(faults, arguments.runs, arguments.seed)
     if arguments.run:
-        steps = [step for step in steps if step.number in arguments.run]
+        steps = [step for step in steps if any(step.number in piece for piece in arguments.run)]
     if arguments.list:
         for step in steps:
             print(f"{step.number:4}  {step.fault.family:9} {step.fault.name}")
@@ -61,16 +60,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def repeat(step: Step, arguments: argparse.Namespace) -> str:
     """The command that repeats just one run of a plan."""
-    words = [".venv/bin/python", "-m", "tools.faults", "--seed", str(arguments.seed), "--runs", str(arguments.runs)]
+    words = [".venv/bin/python", "-m", "tools.faults", *_plan(arguments)]
+    if arguments.official:
+        words += ["--official", str(arguments.official)]
+    return shlex.join([*words, "--run", str(step.number)])
+
+
+def _plan(arguments: argparse.Namespace) -> list[str]:
+    """The arguments that choose the same faults in the same order."""
+    words = ["--seed", str(arguments.seed), "--runs", str(arguments.runs)]
     if arguments.database != MYSQL.name:
         words += ["--database", arguments.database]
     if arguments.servers > 1:
         words += ["--servers", str(arguments.servers)]
-    if arguments.official:
-        words += ["--official", str(arguments.official)]
     for word in arguments.only:
         words += ["--only", word]
-    return shlex.join([*words, "--run", str(step.number)])
+    return words
 
 
 def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
@@ -80,22 +85,23 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
         f"{title}, seed {arguments.seed}: {len(steps)} runs, {arguments.lanes} lane{'s' if arguments.lanes > 1 else ''}"
     )
     lanes = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-"))
-    kept = Path(arguments.keep or tempfile.mkdtemp(prefix="nomad-stateful-faults-"))
+    folder_of_results = Path(arguments.results)
+    file, plan_of_results = folder_of_results / "results.jsonl", shlex.join(_plan(arguments))
     options = Options(
         lanes=arguments.lanes,
         name=arguments.name,
         subnet=arguments.subnet,
         folder=lanes,
-        kept=kept,
+        kept=folder_of_results / f"seed-{arguments.seed}",
         repeat=lambda step: repeat(step, arguments),
         say=say,
-        report=lambda results: _write(results, arguments.seed, kept, arguments.json),
+        report=lambda result: table.append(file, plan_of_results, result),
         official=arguments.official,
         server=_SERVERS[arguments.database],
         servers=arguments.servers,
         without=frozenset(arguments.without),
     )
-    say(f"results as they come: {kept / RESULTS}")
+    say(f"results are appended to {file}")
     runner = Runner(options, steps)
     try:
         with interrupted_between_runs(runner):
@@ -104,29 +110,10 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
         say("interrupted again: what came out so far")
     finally:
         shutil.rmtree(lanes, ignore_errors=True)
-    results = runner.results
-    print(f"\n{tables(results)}\n", flush=True)
-    _write(results, arguments.seed, kept, arguments.json)
-    failed = any(one.failed for one in results)
-    if failed:
-        print(failures(results, arguments.seed))
-    elif not arguments.keep:
-        shutil.rmtree(kept)
-    return 1 if failed or len(results) < len(steps) else 0
-
-
-def _write(results: Sequence[Result], seed: int, kept: Path, json_file: str | None) -> None:
-    """Writes what came out so far: a run that is ended in whatever way leaves it."""
-    kept.mkdir(parents=True, exist_ok=True)
-    _replace(kept / RESULTS, f"{tables(results)}\n\n{failures(results, seed)}".rstrip() + "\n")
-    if json_file:
-        _replace(Path(json_file), json.dumps(document(results, seed), indent=2) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    # Of the whole plan: this start may have run a piece of it.
+    results = table.read(file, plan_of_results)
+    print(f"\n{table.tables(results)}\n\n{table.failures(results, arguments.seed)}".rstrip(), flush=True)
+    return 1 if any(one.failed for one in runner.results) or len(runner.results) < len(steps) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -140,14 +127,13 @@ def _parser() -> argparse.ArgumentParser:
         "--servers", type=int, choices=(1, 3), default=1, help="Nomad servers of each sandbox: 3 in as many zones"
     )
     parser.add_argument("--only", action="append", default=[], help="a family, or a part of a fault's name; repeatable")
-    parser.add_argument("--run", action="append", type=positive, default=[], help="just this run of the plan")
+    parser.add_argument("--run", action="append", type=piece, default=[], help="just this run of the plan, or 1-24")
     parser.add_argument(
         "--without", action="append", default=[], type=positive, help="leave this change of a sequence out; repeatable"
     )
     parser.add_argument("--list", action="store_true", help="print the plan and do nothing")
-    parser.add_argument("--json", metavar="FILE", help="write the results there too")
     parser.add_argument("--official", type=folder, metavar="DIR", help="folder of official release archives to use")
-    parser.add_argument("--keep", metavar="FOLDER", help="where logs of failed runs go (default: a new one)")
+    parser.add_argument("--results", default=str(RESULTS), metavar="FOLDER", help=f"where results go ({RESULTS})")
     parser.add_argument("--name", default="nf", help="name of the sandboxes; each lane's number is appended")
     parser.add_argument("--subnet", type=IPv4Network, default=IPv4Network("10.173.130.0/24"), help="the first lane's")
     return parser

@@ -56,3 +56,12 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
     return number
+
+
+def piece(text: str) -> range:
+    """The numbers of runs: one, or from one to another, as 1-24. ArgumentTypeError for others."""
+    first, _, last = text.partition("-")
+    numbers = range(positive(first), positive(last or first) + 1)
+    if not numbers:
+        raise argparse.ArgumentTypeError(f"{text!r} has no number in it")
+    return numbers

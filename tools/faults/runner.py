@@ -45,8 +45,8 @@ class Options:
     repeat: Callable[[Step], str]
     """The command that repeats just this run."""
     say: Callable[[str], None] = print
-    report: Callable[[Sequence[Result]], None] = lambda _: None
-    """Takes all results so far, after each one; never called twice at the same time."""
+    report: Callable[[Result], None] = lambda _: None
+    """Takes each result, and once more where its sandbox left something; never called twice at the same time."""
     official: Path | None = None
     """Folder of official parts that the lanes' sandboxes use."""
     server: Server = MYSQL
@@ -146,7 +146,7 @@ class Runner:
             (folder / "problems.txt").write_text("\n".join([*result.problems, *result.orphans]), encoding="utf-8")
             result.kept = str(folder)
         self.results.append(result)
-        self._report_results()
+        self._report_result(result)
         verdict = "FAILED" if result.failed else "ok"
         self.options.say(
             f"lane {result.lane}: run {result.number} ({len(self.results)} of {len(self.steps)} done) "
@@ -158,11 +158,11 @@ class Runner:
         mine = [one for one in self.results if one.lane == lane]
         if mine:
             mine[-1].problems.append(problem)
-            self._report_results()
+            self._report_result(mine[-1])
 
-    def _report_results(self) -> None:
+    def _report_result(self, result: Result) -> None:
         with self._reporting:
-            self.options.report(list(self.results))
+            self.options.report(result)
 
     def _subnet(self, lane: int) -> IPv4Network:
         first = self.options.subnet

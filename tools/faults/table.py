@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
 
-from tools import markdown
+from tools import json_lines, markdown
 from tools.faults.pauses import Spread
 
 
@@ -122,18 +122,17 @@ def failures(results: Iterable[Result], seed: int) -> str:
     return "\n\n".join(blocks)
 
 
-def document(results: Sequence[Result], seed: int) -> dict[str, Any]:
-    """The same for a program."""
-    return {
-        "seed": seed,
-        "runs": len(results),
-        "acknowledged": sum(one.acknowledged for one in results),
-        "lost": sum(len(one.lost) for one in results),
-        "orphans": sum(len(one.orphans) for one in results),
-        "detached": sum(len(one.detached) for one in results),
-        "failed": sum(one.failed for one in results),
-        "results": [asdict(one) for one in sorted(results, key=lambda one: one.number)],
-    }
+def read(path: Path, plan: str) -> list[Result]:
+    """The newest result of each run of a plan that a file has, by number."""
+    lines = {line["number"]: line for line in json_lines.read(path) if line.pop("plan") == plan}
+    return [
+        Result(**{**line, "pauses": line["pauses"] and Spread(**line["pauses"])}) for _, line in sorted(lines.items())
+    ]
+
+
+def append(path: Path, plan: str, result: Result) -> None:
+    """Appends a result to a file; `plan` is what chooses the same faults in the same order."""
+    json_lines.append(path, {"plan": plan, **asdict(result)})
 
 
 def _line(results: Sequence[Result], fault: str, family: str) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -11,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from sandbox.machine import requirements
-from tools import markdown
+from tools import json_lines, markdown
 from tools.planted.defect import Defect, StaleError, every_defect
 from tools.planted.suites import FOLDERS, Result, SuiteError, find
 from tools.trial.running import PROJECT, copy_project
@@ -59,7 +57,7 @@ def _run(chosen: Sequence[Defect], folder: Path, suites: Sequence[str], *, whole
         where = f"found by {result.suite}: {result.test}" if result.suite else "found by nobody"
         print(f"    {where} ({result.seconds:.0f} s)", flush=True)
         results.append(result)
-        _append(result)
+        json_lines.append(RESULTS, {"at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **asdict(result)})
     print(f"\n{table(results)}")
     return 1 if errors or not all(one.suite for one in results) else 0
 
@@ -87,17 +85,9 @@ def _copy(folder: Path) -> Path:
     return folder
 
 
-def _append(result: Result) -> None:
-    line = {"at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **asdict(result)}
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    with RESULTS.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
-
-
 def _newest(defects: dict[str, Defect]) -> list[Result]:
     """Returns the newest result of each defect that has one."""
-    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
-    newest: dict[str, dict[str, Any]] = {one.pop("defect"): one for one in map(json.loads, lines) if one.pop("at")}
+    newest = {one.pop("defect"): one for one in json_lines.read(RESULTS) if one.pop("at")}
     return [Result(defect=name, **newest[name]) for name in defects if name in newest]
 
 

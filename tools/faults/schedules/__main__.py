@@ -19,7 +19,7 @@ from typing import Final
 
 from sandbox.machine import requirements
 from tools.faults import plan
-from tools.faults.command_line import folder, interrupted_between_runs, positive, speaker
+from tools.faults.command_line import folder, interrupted_between_runs, piece, positive, speaker
 from tools.faults.model import Fault
 from tools.faults.runner import Options, Runner
 from tools.faults.schedules import report
@@ -58,13 +58,7 @@ class Session:
 
     def played(self, plays: Mapping[int, Play], append: Callable[[Play, Result], None]) -> list[Result]:
         """Runs schedules, each result handed over as it comes."""
-        lanes, given = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-")), set[int]()
-
-        def came(results: Sequence[Result]) -> None:
-            for result in [one for one in results if one.number not in given]:
-                given.add(result.number)
-                append(plays[result.number], result)
-
+        lanes = Path(tempfile.mkdtemp(prefix="nomad-stateful-lanes-"))
         options = Options(
             lanes=self.arguments.lanes,
             name=self.arguments.name,
@@ -73,7 +67,7 @@ class Session:
             kept=Path(self.arguments.results) / f"seed-{self.arguments.seed}",
             repeat=self.repeat,
             say=self.say,
-            report=came,
+            report=lambda result: append(plays[result.number], result),
             official=self.arguments.official,
             server=SERVERS[self.arguments.database],
         )
@@ -146,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
     session = Session(arguments, every_action(SERVERS[arguments.database]))
-    numbers = arguments.run or list(range(1, arguments.runs + 1))
+    numbers = [number for piece in arguments.run for number in piece] or list(range(1, arguments.runs + 1))
     schedules = {number: drawn(session.actions, arguments.seed, number) for number in numbers}
     if arguments.schedule:
         schedules = dict(enumerate(map(Schedule.read, arguments.schedule), start=1))
@@ -167,7 +161,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=positive, default=10, help="number of schedules (10)")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: a new one each time")
     parser.add_argument("--database", choices=SERVERS, default=MYSQL.name, help="of the stacks (%(default)s)")
-    parser.add_argument("--run", action="append", type=positive, default=[], help="just this schedule; repeatable")
+    parser.add_argument(
+        "--run", action="append", type=piece, default=[], help="just this schedule, or 1-24; repeatable"
+    )
     parser.add_argument("--schedule", action="append", type=folder, default=[], metavar="FILE", help="run this one")
     parser.add_argument("--lanes", type=positive, default=1, help="sandboxes at the same time (1)")
     parser.add_argument("--attempts", type=int, default=8, help="how often a failing one is run to shrink it (8)")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tools import markdown
+from tools import json_lines, markdown
 from tools.trial.servers import MYSQL
 
 _VERDICTS = ("right", "wrong", "undecided", "broken", "not run")
@@ -38,14 +37,13 @@ def verdict_of(problems: list[str]) -> str:
 
 def append(path: Path, line: Line) -> None:
     """Appends a line; what earlier runs left stays."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(line)) + "\n")
+    json_lines.append(path, asdict(line))
 
 
 def read(path: Path) -> list[Line]:
-    """All lines of a file."""
-    return [Line(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    """The newest line of each schedule in a file."""
+    lines = [Line(**line) for line in json_lines.read(path)]
+    return list({(line.database, line.seed, line.number, line.schedule): line for line in lines}.values())
 
 
 def table(lines: list[Line]) -> str:
