@@ -168,6 +168,22 @@ job "database" {
         }
       }
 
+      # Of the allocation, not of its task: Nomad registers a task's service whenever the task starts, and where no server
+      # answers just then it never tries again.
+      service {
+        name     = var.job.id
+        port     = "db"
+        provider = var.service.provider
+
+        check {
+          type     = local.is_member ? "http" : "tcp"
+          path     = local.is_member ? "/healthy" : ""
+          port     = local.is_member ? "agent" : ""
+          interval = var.service.check_interval
+          timeout  = var.service.check_timeout
+        }
+      }
+
       restart {
         attempts = var.restart.attempts
         interval = var.restart.interval
@@ -246,20 +262,6 @@ job "database" {
           resources {
             cpu    = var.task.cpu_mhz
             memory = var.task.memory_mib
-          }
-
-          service {
-            name     = var.job.id
-            port     = "db"
-            provider = var.service.provider
-
-            check {
-              type     = local.is_member ? "http" : "tcp"
-              path     = local.is_member ? "/healthy" : ""
-              port     = local.is_member ? "agent" : ""
-              interval = var.service.check_interval
-              timeout  = var.service.check_timeout
-            }
           }
         }
       }

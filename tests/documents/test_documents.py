@@ -212,7 +212,8 @@ JOBS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
         {"Type": "system", f"{PLUGIN}.CSIPluginConfig.Type": "node", f"{PLUGIN}.Config.ipc_mode": "host"},
     ),
     (
-        # On purpose: the password comes from a file, not from the environment, and the image is pinned.
+        # On purpose: the password comes from a file and not from the environment, the image is pinned, and the
+        # service is the allocation's.
         "tutorial: MySQL",
         TUTORIAL,
         "mysql-job",
@@ -234,11 +235,11 @@ JOBS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
             f"{PLUGIN}.VolumeMounts.0.ReadOnly": False,
             f"{PLUGIN}.Resources.CPU": 500,
             f"{PLUGIN}.Resources.MemoryMB": 1024,
-            f"{PLUGIN}.Services.0.Name": "mysql-server",
-            f"{PLUGIN}.Services.0.PortLabel": "db",
-            f"{PLUGIN}.Services.0.Checks.0.Type": "tcp",
-            f"{PLUGIN}.Services.0.Checks.0.Interval": 10_000_000_000,
-            f"{PLUGIN}.Services.0.Checks.0.Timeout": 2_000_000_000,
+            "TaskGroups.0.Services.0.Name": "mysql-server",
+            "TaskGroups.0.Services.0.PortLabel": "db",
+            "TaskGroups.0.Services.0.Checks.0.Type": "tcp",
+            "TaskGroups.0.Services.0.Checks.0.Interval": 10_000_000_000,
+            "TaskGroups.0.Services.0.Checks.0.Timeout": 2_000_000_000,
         },
     ),
 ]
