@@ -156,6 +156,8 @@ def with_server(path: Path, server: Server, zones: Sequence[str] = ()) -> None:
         del settings.volume(server.volume)["zone"]
         settings.volume(server.volume).update(count=server.members, zones=list(zones))
         settings.config[f"{_PREFIX}agentImage"] = f"{agent.REPOSITORY}:{agent.tag()}"
+        # Short for a single server, which others wait for; a member's is longer than an election of Nomad's servers.
+        del settings.database["stopAfterDisconnect"]
     settings.write(path)
 
 
