@@ -57,6 +57,7 @@ trap end TERM INT
 folder=$NOMAD_TASK_DIR/member
 server=$(command -v mysqld) || { say "there is no mysqld here: set mysql.image to an image of MySQL" && exit 1; }
 mkdir -p "$folder"
+touch "$folder/hosts"
 cat >"$folder/mysqld" <<END
 #!/bin/sh
 for argument in "\$@"; do
@@ -70,12 +71,24 @@ END
 chmod 755 "$folder" "$folder/mysqld"
 PATH=$folder:$PATH
 
-# Docker's own file with the members' names below. It is a mount, so it is written in place, by one write.
+# Docker's own file with the members' names below. It is a mount, so it is written in place, by one write. A member whose
+# service is gone keeps its address: for a name without one the server asks DNS, and commits nothing meanwhile.
 first=$(sed '/^# members of the group$/,$d' /etc/hosts)
+newline='
+'
 write_hosts() {
   [ -e "$NOMAD_TASK_DIR/hosts" ] || return 0
-  wanted=$(printf '%s\n# members of the group\n%s' "$first" "$(cat "$NOMAD_TASK_DIR/hosts")")
-  [ "$wanted" = "$(cat /etc/hosts)" ] || printf '%s\n' "$wanted" >/etc/hosts
+  names=$(cat "$NOMAD_TASK_DIR/hosts")
+  while read -r address name; do
+    case "$names$newline" in
+    *" $name$newline"*) ;;
+    *) names=${names:+$names$newline}"$address $name" ;;
+    esac
+  done <"$folder/hosts"
+  wanted=$(printf '%s\n# members of the group\n%s' "$first" "$names")
+  [ "$wanted" != "$(cat /etc/hosts)" ] || return 0
+  printf '%s\n' "$names" >"$folder/hosts"
+  printf '%s\n' "$wanted" >/etc/hosts
 }
 
 watch() {

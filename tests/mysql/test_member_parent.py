@@ -149,6 +149,22 @@ def test_names_of_members_are_kept_up_to_date_in_place(parent: Parent) -> None:
     assert (parent.folder / "etc-hosts").stat().st_ino == inode
 
 
+def test_a_member_that_is_registered_nowhere_keeps_its_address(parent: Parent) -> None:
+    hosts, head = parent.folder / "local/hosts", "127.0.0.1 localhost\n# members of the group\n"
+    hosts.write_text("10.0.0.2 member-2\n10.0.0.3 member-3\n")
+    process = parent.start()
+    parent.until(partial(parent.has, "etc-hosts", f"{head}10.0.0.2 member-2\n10.0.0.3 member-3\n"))
+    hosts.write_text("10.0.0.4 member-3\n")
+    parent.until(partial(parent.has, "etc-hosts", f"{head}10.0.0.4 member-3\n10.0.0.2 member-2\n"))
+    process.terminate()
+    process.wait(20)
+    # Docker gives a container that is started anew a file of its own.
+    (parent.folder / "etc-hosts").write_text("127.0.0.1 localhost\n")
+    hosts.write_text("")
+    parent.start()
+    parent.until(partial(parent.has, "etc-hosts", f"{head}10.0.0.4 member-3\n10.0.0.2 member-2\n"))
+
+
 @pytest.mark.parametrize(
     ("words", "more"),
     [

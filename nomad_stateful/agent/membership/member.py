@@ -13,6 +13,7 @@ from pymysql.cursors import Cursor
 
 from nomad_stateful.agent.membership.account import Account, verified
 from nomad_stateful.agent.membership.decision import Answer, Group, Step, left_alone, next_step
+from nomad_stateful.agent.membership.hosts import Hosts
 from nomad_stateful.agent.server import ServerError, own_session, session
 from nomad_stateful.databases.mysql.group_start import MemberTransactions
 from nomad_stateful.databases.mysql.gtids import GtidSet
@@ -96,7 +97,7 @@ class Member:
         self._options = options
         self._replication = replication
         self._authority = authority
-        self._hosts = hosts
+        self._hosts = Hosts(hosts)
 
     def own_session(self, within_s: float = ANSWERS_WITHIN_S) -> AbstractContextManager[Cursor]:
         """Opens a session of root's by the socket, in which each question may take so long."""
@@ -246,19 +247,11 @@ class Member:
             read_timeout=ANSWERS_WITHIN_S,
             host=name,
             port=self.group.members[name],
-            address=self._address(name),
+            address=self._hosts.address(name),
             user=account.user,
             password=account.password,
             ssl=verified(self._authority),
         )
-
-    def _address(self, name: str) -> str:
-        """Returns a member's address by the file of hosts, which follows it when it moves; its name without one."""
-        lines = self._hosts.read_text(encoding="utf-8").splitlines() if self._hosts else []
-        found = [words[0] for words in map(str.split, lines) if name in words[1:]]
-        if self._hosts and not found:
-            raise ServerError(f"{name} is registered nowhere")
-        return found[-1] if found else name
 
 
 def _make_table(cursor: Cursor) -> None:
