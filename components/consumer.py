@@ -168,10 +168,12 @@ class Consumer:
         group: str,
         timeout_s: int,
         allocations: int = 1,
+        serving: Sequence[str] = (),
     ) -> JobHealth:
         """Completes once that many allocations of the job's newest version run and pass their checks.
 
-        What keeps one of its EBS volumes from it is looked for in EC2.
+        At first it is enough that they run, while there is none of the jobs that are `serving`. What keeps one of the
+        job's EBS volumes from it is looked for in EC2.
         """
         return JobHealth(
             f"{self.name}-health",
@@ -179,6 +181,7 @@ class Consumer:
             namespace=self.placement["namespace"],
             group=group,
             allocations=allocations,
+            serving=list(serving) or None,
             triggers={"job": job.modify_index},
             timeout_s=timeout_s,
             owner_id=self.claims[0].owner_id if self.claims else "",

@@ -171,6 +171,8 @@ class DatabaseServerArgs(TypedDict):
     """Where the server's logs are copied to, of a database that has some (MySQL 8.0 or newer); nowhere if left out."""
     member: NotRequired[DatabaseMember | None]
     """The group that it is a member of; a single server if left out."""
+    serving: NotRequired[list[str]]
+    """Of a member: jobs that serve before it does. While there is none of them it has to run, and not to answer."""
     former_members: NotRequired[list[str]]
     """Of a single server that takes the place of a group: the jobs of its members, the first with this volume."""
     passwords: NotRequired[DatabasePasswords | None]
@@ -216,7 +218,7 @@ class DatabaseServer(Component):
         )
         variable = own.variable(_secrets(args, passwords), [release])
         job = own.job("database", _variables(kind, args, release), depends_on=[variable], purged_by_gate=True)
-        health = own.health(job, kind.name, args["timeout_s"])
+        health = own.health(job, kind.name, args["timeout_s"], serving=args.get("serving") or ())
         service = get_service_output(
             # Of the allocation, so that nothing is asked before there is one.
             job_id=pulumi.Output.all(health.job_id, health.allocation_id).apply(lambda known: str(known[0])),

@@ -111,6 +111,9 @@ class DatabaseGroup(Component):
                 "member": member,
                 "passwords": passwords,
             }
+            if member_name != names[0]:
+                # Those of a group that is new need each other, and start together.
+                inputs["serving"] = [server["job_id"], names[0]]
             earlier = pulumi.Alias(name=name, parent=parent or pulumi.ROOT_STACK_RESOURCE)
             aliases = [earlier] if member_name == names[0] else None
             options = pulumi.ResourceOptions(parent=self, depends_on=made[-1:], aliases=aliases)

@@ -1,8 +1,8 @@
 """The fields of JobHealth."""
 
 from nomad_stateful.schema import aws_place, rules, timeouts
-from nomad_stateful.schema.fields import integer, mapping, text
-from nomad_stateful.schema.properties import Integer, Properties, RequiredText, Text, TextMap, computed
+from nomad_stateful.schema.fields import integer, mapping, text, texts
+from nomad_stateful.schema.properties import Integer, Properties, RequiredText, Text, TextMap, Texts, computed
 
 
 class JobHealthProperties(Properties):
@@ -17,6 +17,12 @@ class JobHealthProperties(Properties):
         "Allocations that have to be healthy; of a system job at least so many, and all that are placed.",
         default=1,
         rule=rules.whole_number(1, 10000, "It is the count of the group; 1 is the default"),
+    )
+    serving: Texts = texts(
+        "Ids of jobs in the namespace. While there is none of them, nobody depends on the job's health yet, and create "
+        "waits for allocations that run alone.",
+        # Not an empty list: what an earlier release made has none, and would be updated.
+        default=None,
     )
     triggers: TextMap = mapping("Any values; when one changes, the job's health is waited for again.")
     region: Text = text("AWS region of the job's EBS volumes; by default the provider's.", default="")

@@ -135,8 +135,8 @@ class Member:
     def join(self) -> None:
         """Has the own server join the group that its seeds are in. Raises ChangedError, ServerError."""
         with self._locked(self.own_session(_STARTS_WITHIN_S)) as cursor:
-            if not look(cursor).was_in_group:
-                # What a first start, or a server that was none of the group's, has is in no log of the group.
+            if not look(cursor).was_in_group and _has_databases(cursor):
+                # What a server that was none of the group's has is in no log of the group.
                 cursor.execute("SET GLOBAL group_replication_clone_threshold = 1")
             self._start(cursor, begins=False)
 

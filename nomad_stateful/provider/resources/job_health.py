@@ -41,7 +41,8 @@ class JobHealth(ResourceInAccount):
         self._ebs = ebs
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        return f"{inputs['namespace']}/{inputs['jobId']}/{inputs['group']}", inputs | self._wait(ctx, inputs)
+        serves = running_job.is_healthy if self._is_needed(inputs) else running_job.is_running
+        return f"{inputs['namespace']}/{inputs['jobId']}/{inputs['group']}", inputs | self._wait(ctx, inputs, serves)
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
         return inputs | dict.fromkeys(self.computed, UNKNOWN)
@@ -76,7 +77,15 @@ class JobHealth(ResourceInAccount):
         job.await_evaluated(ctx)
         job.purge_if_ended()
 
-    def _wait(self, ctx: Context, inputs: Props) -> Props:
+    def _is_needed(self, inputs: Props) -> bool:
+        """Returns whether somebody depends on the job's health."""
+        serving = [job_path(job_id) for job_id in inputs.get("serving") or ()]
+        found = (self._api().find(path, namespace=inputs["namespace"]) for path in serving)
+        return not serving or any(job is not None for job in found)
+
+    def _wait(
+        self, ctx: Context, inputs: Props, serves: Callable[[dict[str, Any]], bool] = running_job.is_healthy
+    ) -> Props:
         api = self._api()
         limit_s = ctx.timeout_s or inputs["timeoutS"]
         progress = Progress(ctx, limit_s)
@@ -94,7 +103,7 @@ class JobHealth(ResourceInAccount):
         for listed in watch(progress, api, f"{path}/allocations", **query):
             placed = _of_group(listed or [], inputs["group"])
             stubs = [stub for stub in placed if stub["JobVersion"] >= version]
-            healthy = [stub for stub in stubs if running_job.is_healthy(stub)]
+            healthy = [stub for stub in stubs if serves(stub)]
             if job.get("Type") == "system":
                 # One on each client, those of an earlier version among them until they are replaced.
                 wanted = max(wanted, sum(map(running_job.is_live, placed)))

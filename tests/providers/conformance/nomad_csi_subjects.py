@@ -73,11 +73,11 @@ TYPES = (
         delete_leaves="the job is deleted by itself",
         secrets=frozenset({"awsConfig"}),
         required=frozenset({"group", "jobId"}),
-        updates={"triggers": {"job": "2"}, "timeoutS": 60, "ownerId": "8f3c2a1b"},
+        updates={"triggers": {"job": "2"}, "timeoutS": 60, "ownerId": "8f3c2a1b", "serving": ["first"]},
         replaces={"jobId": "another", "group": "another", "namespace": "another"},
         vanish=_gone("job/mysql-server"),
         import_id=lambda made: made.id,
-        hidden=frozenset({"awsConfig", "timeoutS", "ownerId"}),
+        hidden=frozenset({"awsConfig", "timeoutS", "ownerId", "serving"}),
         invalid={"jobId": "a\nb", "allocations": 0},
     ),
     TypeSubject(

@@ -50,6 +50,21 @@ def test_it_waits_for_the_newest_version_and_not_for_the_one_that_runs_still(
     assert created[0]["nodeName"] == "client-1"
 
 
+def test_before_anybody_serves_it_waits_for_an_allocation_that_runs_alone(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    nomad.put("job/db", job(0))
+    nomad.put("job/db/allocations", [allocation("a1", 0, healthy=None)])
+    serving = INPUTS | {"serving": ["other", "first"]}
+    assert plugin.create(TYPE, serving)["allocationId"] == "a1"
+    created = serving | {"allocationId": "a1", "nodeName": "client-1"}
+    nomad.put("job/first", job(0) | {"ID": "first"})
+    with pytest.raises(Failed, match="has no healthy allocation after 1 s"):
+        plugin.create(TYPE, serving | {"timeoutS": 1})
+    with pytest.raises(Failed, match="has no healthy allocation after 1 s"):
+        plugin.update(TYPE, "default/db/g", created, serving, serving | {"triggers": {"a": "1"}, "timeoutS": 1})
+
+
 def test_at_the_deadline_it_shows_what_the_tasks_went_through(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("job/db", job(0))
     nomad.put("job/db/allocations", [allocation("a1", 0, healthy=None, ClientStatus="failed")])

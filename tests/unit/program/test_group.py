@@ -189,6 +189,12 @@ def test_the_members_are_told_who_begins_and_the_routers_come_with_the_first_one
     assert made["mysql-job"].inputs["jobspec"].count('job "database-router"') == 1
 
 
+def test_the_members_of_a_new_group_start_together_and_the_first_waits_for_all() -> None:
+    made = record(config())
+    serving = [made[f"mysql-server-{number}-health"].inputs.get("serving") for number in (1, 2, 3)]
+    assert serving == [None, ["mysql-server", "mysql-server-1"], ["mysql-server", "mysql-server-1"]]
+
+
 def test_an_up_waits_for_the_routers_too() -> None:
     health = record(config())["mysql-health"].inputs
     assert (health["jobId"], health["group"]) == ("mysql-server-router", "router")

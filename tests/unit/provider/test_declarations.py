@@ -142,7 +142,7 @@ def test_check_misses_what_the_schema_requires_and_fills_in_its_defaults(token: 
     assert {key: value for key, value in known.items() if key in told} == told
     # Lists and maps can have no default in a schema; other properties without one are up to the plugin.
     for key in known.keys() - told.keys() - set(required):
-        assert known[key] in ([], {}) or key in ("awsConfig", "finalSnapshot", "guardId", "sizeGib"), key
+        assert known[key] in ([], {}) or key in ("awsConfig", "finalSnapshot", "guardId", "serving", "sizeGib"), key
 
 
 @every_resource
