@@ -8,7 +8,7 @@ volume = {
   mount_path      = "/srv"
   release         = "by-hand"
 }
-disconnect = { stop_on_client_after = "10m" }
+disconnect = { stop_on_client_after = "" }
 
 group = {
   member      = "mysql-server-1"

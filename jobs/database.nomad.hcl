@@ -197,11 +197,12 @@ job "database" {
         content { stop_on_client_after = var.disconnect.stop_on_client_after }
       }
 
-      # A member that is cut off serves nobody, and comes back by itself: the majority is MySQL's to count.
+      # A member that is cut off serves nobody, and comes back by itself: the majority is the server's to count. Nomad takes
+      # it for lost, and starts another where its volume can be, only after longer than an instance needs to start again.
       dynamic "disconnect" {
         for_each = local.is_member && var.disconnect.stop_on_client_after == "" ? [1] : []
         content {
-          lost_after = "24h"
+          lost_after = "5m"
           replace    = false
           reconcile  = "keep_original"
         }

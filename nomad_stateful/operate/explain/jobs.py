@@ -128,11 +128,9 @@ def _disconnected(job: Json, allocation: Json) -> Reason:
     )
     rules = [group.get("Disconnect") or {} for group in job.get("TaskGroups") or []]
     if any(one.get("Replace") is False for one in rules):
-        hours = max(int(one.get("LostAfter") or 0) for one in rules) / 3600e9
-        why = (
-            f"it comes back with its client; until then, for {hours:.0f} h at most, Nomad starts no other in its place"
-        )
-        return Reason(what, why, "bring the client back; nomad-stateful status")
+        minutes = max(int(one.get("LostAfter") or 0) for one in rules) / 60e9
+        why = f"it comes back with its client; for {minutes:.0f} minutes Nomad starts no other in its place"
+        return Reason(what, why, "bring the client back; where its instance is off, nomad-stateful recover")
     return Reason(what, why, "nomad-stateful status; nomad-stateful recover")
 
 

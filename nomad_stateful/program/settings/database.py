@@ -113,7 +113,7 @@ class DatabaseSection(Section):
         DISCONNECT_TIME,
         description="How long a client that reaches no Nomad server lets it run; then it stops it and unmounts. "
         "When a client is lost, Nomad waits that long and `killTimeout` before it starts another. never: until fenced. "
-        "Of a `group`'s members 10m if left out.",
+        "Of a `group`'s members never if left out: Nomad waits 5 minutes for their client.",
     )
     server_args: list[PlainText] = Field(
         default=[],
@@ -188,7 +188,7 @@ class DatabaseSection(Section):
     def disconnect_time(self) -> str:
         """How long a client that reaches no Nomad server lets the server run, or never."""
         is_set = self.replication is None or "stop_after_disconnect" in self.model_fields_set
-        return self.stop_after_disconnect if is_set else group.DISCONNECT_TIME
+        return self.stop_after_disconnect if is_set else "never"
 
     @property
     def job_ids(self) -> list[str]:

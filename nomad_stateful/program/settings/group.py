@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 SIZE = 3
 """Members: the fewest of which one may be lost."""
-DISCONNECT_TIME = "10m"
-"""How long a member goes on without a Nomad server: all three stop when the servers are away for longer."""
 _LEAST_MIB = 512
 
 
