@@ -46,13 +46,16 @@ class Ec2:
 
     @property
     def client(self) -> EC2Client:
-        """The one client; safe to use from many threads."""
+        """The one client; safe to use from many threads. One that found no credentials is not kept."""
         with self._lock:
-            if self._client is None:
-                self._client = self._make()
-            return self._client
+            if self._client is not None:
+                return self._client
+            client, has_credentials = self._make()
+            if has_credentials:
+                self._client = client
+            return client
 
-    def _make(self) -> EC2Client:
+    def _make(self) -> tuple[EC2Client, bool]:
         import boto3
         from botocore.config import Config
 
@@ -68,7 +71,7 @@ class Ec2:
         if self._settings.on_try:
             client.meta.events.register_first("before-send.ec2", self._begin)
             client.meta.events.register_first("needs-retry.ec2", self._tell)
-        return client
+        return client, session.get_credentials() is not None
 
     def _begin(self, **_: Any) -> None:
         self._trying.since = time.monotonic()

@@ -35,6 +35,18 @@ def test_a_new_volume_that_is_not_described_yet_is_not_made_twice(
     assert [one["VolumeId"] for one in describe()["Volumes"]] == [made.volume_id]
 
 
+def test_credentials_that_were_missing_at_first_are_looked_for_again(ec2: Ec2, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as without:
+        without.delenv("AWS_ACCESS_KEY_ID")
+        without.delenv("AWS_SECRET_ACCESS_KEY")
+        without.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        without.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+        with pytest.raises(CloudError, match="Unable to locate credentials"), translated():
+            ec2.client.describe_volumes()
+    assert ec2.client.describe_volumes()["Volumes"] == []
+    assert ec2.client is ec2.client
+
+
 def test_attaching_gives_the_first_free_name_and_the_same_one_again(
     volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
 ) -> None:
