@@ -73,12 +73,19 @@ job "database-router" {
 
       config {
         image           = var.task.image
-        command         = "haproxy"
-        args            = ["-W", "-db", "-f", "${NOMAD_TASK_DIR}/haproxy.cfg"]
+        command         = "sh"
+        args            = ["${NOMAD_TASK_DIR}/router.sh", "start"]
         ports           = ["db", "read", "state"]
         readonly_rootfs = true
         cap_drop        = ["all"]
         security_opt    = ["no-new-privileges"]
+      }
+
+      template {
+        destination = "local/router.sh"
+        perms       = "0755"
+        change_mode = "noop"
+        data        = file("jobs/router.sh")
       }
 
       # A member at another address: HAProxy's master process reads the file again, and goes on listening.
@@ -88,7 +95,7 @@ job "database-router" {
         # A signal to a task that does not run just then would end the allocation for good.
         change_script {
           command       = "/bin/sh"
-          args          = ["-c", "kill -USR2 1"]
+          args          = ["-c", "exec sh $NOMAD_TASK_DIR/router.sh changed"]
           timeout       = "5s"
           fail_on_error = false
         }

@@ -33,6 +33,8 @@ class Task:
     files: Mapping[str, str]
     words: Sequence[str]
     env: Mapping[str, str]
+    scripts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What Nomad runs in the container where a file was written anew, by the file: its words are taken as they are."""
 
 
 def task(nomad: Path, spec: str, name: str, variables: Mapping[str, object]) -> Task:
@@ -49,7 +51,12 @@ def task(nomad: Path, spec: str, name: str, variables: Mapping[str, object]) -> 
     found = next(one for one in group["Tasks"] if one["Name"] == name)
     mounts = {one["source"]: one["target"] for one in found["Config"].get("mount") or []}
     files = {_mounted(one["DestPath"], mounts): one["EmbeddedTmpl"] for one in found["Templates"] or []}
-    return Task(files, words_of(found["Config"]), found["Env"] or {})
+    scripts = {
+        one["DestPath"]: [one["ChangeScript"]["Command"], *one["ChangeScript"]["Args"]]
+        for one in found["Templates"] or []
+        if one["ChangeScript"]
+    }
+    return Task(files, words_of(found["Config"]), found["Env"] or {}, scripts)
 
 
 def server_variables(kind: Database, **changes: Any) -> dict[str, Any]:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-import signal
 import socket
 import socketserver
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from os import kill
 from pathlib import Path
 
 import pytest
@@ -108,6 +106,10 @@ class Router:
 
     place: Place
     network: Network
+    config: str
+    """Its file, with all members in it."""
+    script: Sequence[str]
+    """What Nomad runs where that changes."""
 
     def session(self, label: str = "db") -> socket.socket | None:
         """Returns a session with whom it leads to; None where it leads nowhere."""
@@ -138,11 +140,19 @@ class Router:
         finally:
             connection.close()
 
-    def read_again(self) -> None:
-        """What the job's template does where a member has another address."""
+    def write(self, *names: str) -> None:
+        """What the job's template does where so many members are registered."""
+        gone = [f"server {name}-" for name in set(NAMES) - set(names)]
+        lines = [line for line in self.config.splitlines(keepends=True) if not any(name in line for name in gone)]
+        (self.place.root / "local/haproxy.cfg").write_text("".join(lines))
+
+    def changed(self) -> None:
+        """What Nomad runs in the router's container then."""
         process = self.place.started[-1]
         child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
-        kill(child, signal.SIGUSR2)
+        env = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "NOMAD_TASK_DIR=/local"]
+        enter = ["nsenter", f"--target={child}", "--mount", "--pid", "--root"]
+        subprocess.run([*enter, *env, *self.script], check=True)
 
 
 @pytest.fixture(scope="module")
@@ -163,12 +173,14 @@ def router(haproxy: Path, nomad: Path, own: Network, members: Members, tmp_path:
         return line.replace("{{ .Port }}", str(PORT))
 
     with place(haproxy, tmp_path / "router", PORTS["db"]) as made:
-        (config,) = found.files.values()
+        config = found.files["local/haproxy.cfg"]
         config = re.sub(r'{{ range nomadService "([^"]+)" }}(.*?\n){{ end }}', services, config, flags=re.DOTALL)
         config = re.sub(r'{{ env "NOMAD_PORT_(\w+)" }}', lambda name: str(PORTS[name[1]]), config)
-        (made.root / "local/haproxy.cfg").write_text(config)
+        (made.root / "local/router.sh").write_text(found.files["local/router.sh"])
+        router = Router(made, own, config, found.scripts["local/haproxy.cfg"])
+        router.write(*NAMES)
         made.started.append(subprocess.Popen([*own.enter, *made.words(found, {})], start_new_session=True))
-        yield Router(made, own)
+        yield router
 
 
 def until(holds: Callable[[], bool], within_s: float = 10) -> None:
@@ -212,9 +224,35 @@ def test_it_follows_the_primary_and_cuts_its_sessions(router: Router, members: M
 def test_one_that_reads_its_file_again_leads_to_nobody_else_meanwhile(router: Router, members: Members) -> None:
     members.primary = "mysql-server-2"
     until(lambda: router.leads_to() == "mysql-server-2")
-    router.read_again()
+    session = router.session()
+    assert session is not None
+    router.config = router.config.replace("timeout connect 2s", "timeout connect 3s")
+    router.write(*NAMES)
+    router.changed()
     assert seen_for(2, router.leads_to) <= {"mysql-server-2", ""}
     until(lambda: router.leads_to() == "mysql-server-2")
+    with session:
+        session.settimeout(10)
+        while session.recv(100):
+            pass
+
+
+def test_a_member_that_restarts_costs_no_session(router: Router, members: Members) -> None:
+    members.primary = "mysql-server-2"
+    until(lambda: router.leads_to() == "mysql-server-2")
+    session = router.session()
+    assert session is not None
+    with session:
+        assert session.recv(100)
+        session.settimeout(7)
+        for names in (NAMES[:2], NAMES):
+            router.write(*names)
+            router.changed()
+        # What was replaced would be ended after five seconds.
+        with pytest.raises(TimeoutError):
+            session.recv(100)
+    members.primary = "mysql-server-3"
+    until(lambda: router.leads_to() == "mysql-server-3")
 
 
 def test_where_no_agent_says_yes_it_serves_nobody(router: Router, members: Members) -> None:

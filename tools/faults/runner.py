@@ -270,6 +270,13 @@ def keep_logs(lane: Lane, target: Path) -> Path:
     ):
         if source.is_dir():
             shutil.copytree(source, target / name, dirs_exist_ok=True)
+    instances = lane.stack.project / ".sandbox/ec2/instances"
+    for log in instances.glob("*/disk/nomad/alloc/*/alloc/logs/*.std*"):
+        folder = target / "allocations" / log.parents[2].name
+        folder.mkdir(parents=True, exist_ok=True)
+        # Beside the logs are the pipes that they come by.
+        if log.is_file():
+            shutil.copy(log, folder)
     try:
         text = lane.stack.diagnosis()
     except (OSError, subprocess.SubprocessError) as error:
