@@ -57,7 +57,7 @@ class MySqlServer:
         """Asks the server; a group's primary once it has executed all that was committed before. Raises ServerError."""
         with self._session() as cursor:
             if self._in_group and not _is_read_only(cursor):
-                _wait_for_group(cursor)
+                wait_for_group(cursor)
             # Without a table it would not wait.
             cursor.execute(
                 "SELECT @@server_uuid, @@GLOBAL.gtid_executed, @@GLOBAL.super_read_only "
@@ -84,8 +84,8 @@ def _is_read_only(cursor: Cursor) -> bool:
     return cursor.fetchone() != (0,)
 
 
-def _wait_for_group(cursor: Cursor) -> None:
-    """Has what is asked next wait until the server executed all that its group committed before.
+def wait_for_group(cursor: Cursor) -> None:
+    """Has what is asked next wait until the server executed all that its group committed before. Raises ServerError.
 
     Without a majority it waits for ever, also once nobody listens any more.
     https://dev.mysql.com/doc/refman/9.7/en/group-replication-configuring-consistency-guarantees.html

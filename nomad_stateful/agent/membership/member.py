@@ -14,7 +14,7 @@ from pymysql.cursors import Cursor
 from nomad_stateful.agent.membership.account import Account, verified
 from nomad_stateful.agent.membership.decision import Answer, Group, Step, left_alone, next_step
 from nomad_stateful.agent.membership.hosts import Hosts
-from nomad_stateful.agent.server import ServerError, own_session, session
+from nomad_stateful.agent.server import ServerError, own_session, session, wait_for_group
 from nomad_stateful.databases.mysql.group_start import MemberTransactions
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.waiting import Stopwatch
@@ -22,6 +22,7 @@ from nomad_stateful.waiting import Stopwatch
 ANSWERS_WITHIN_S = 1.0
 # START waits for the view, and for what was received to be executed.
 _STARTS_WITHIN_S = 600.0
+_HEARS_WITHIN_S = 10.0
 # From the first answer to START. Answers do not change under the locks; an agent that was paused asks anew.
 _OLDEST_S = 3.0
 # A session that idles for longer is ended by its server, and its lock with it.
@@ -193,6 +194,12 @@ class Member:
             cursor.execute("SET GLOBAL group_replication_force_members = @@GLOBAL.group_replication_local_address")
             # Replication does not start while it is set.
             cursor.execute("SET GLOBAL group_replication_force_members = ''")
+
+    def hear_from_group(self) -> None:
+        """Asks what the group has to order first: one that it has expelled gets no answer. Raises ServerError."""
+        with self.own_session(_HEARS_WITHIN_S) as cursor:
+            wait_for_group(cursor)
+            cursor.execute("SELECT COUNT(*) FROM information_schema.schemata")
 
     def rejoins(self) -> bool:
         """Returns whether the own server tries by itself to come back. Raises ServerError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,10 +21,9 @@ _APART_S = 0.1
 _FRESH_S = 1.5
 # Below a router's bound on a check.
 _ANSWERS_WITHIN_S = 0.8
-# A server that was paused for longer, or saw no majority, may have been expelled. It hears of it a moment after it goes
-# on, or sees the others: 4.5 s were measured.
+# A server that was paused for longer, or saw no majority, may have been expelled. It hears of it a while after it goes
+# on, or sees the others: 14 s were measured.
 _PAUSED_S = 4.0
-_SETTLES_WITHIN_S = 8.0
 _LAG = """
 SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, applying_transaction_original_commit_timestamp, NOW(6))), 0) / 1e6
 FROM performance_schema.replication_applier_status_by_worker
@@ -58,7 +58,10 @@ class Watch:
     seen: Seen | None = None
     why: str = "the server was not asked yet"
     """Why the last look failed."""
-    _resumed: float = field(default=-_SETTLES_WITHIN_S)
+    _resumed: float = -1.0
+    _heard: float = 0.0
+    """When the last question began that the group has ordered."""
+    _asks_group: bool = False
     _tried: float = -1.0
     """When the last look began, of those that have ended."""
     _wanted: threading.Event = field(default_factory=threading.Event)
@@ -82,6 +85,9 @@ class Watch:
                 self._resumed = seen.at
         self.seen = seen
         self._ended(seen.at)
+        if self.settles and seen.answer.is_online and not self._asks_group:
+            self._asks_group = True
+            threading.Thread(target=self._ask_group, daemon=True).start()
 
     def now(self) -> Seen | str:
         """Returns a look that began after the question, or why there is none: a role may have just been handed over."""
@@ -101,8 +107,16 @@ class Watch:
 
     @property
     def settles(self) -> bool:
-        """Whether the server was paused, or saw no majority, until a moment ago."""
-        return self.clock() - self._resumed < _SETTLES_WITHIN_S
+        """Whether the server was paused, or saw no majority, and has not heard from its group since."""
+        return self._heard < self._resumed
+
+    def _ask_group(self) -> None:
+        asked = self.clock()
+        # What fails is asked again after the next look.
+        with contextlib.suppress(ServerError, OSError):
+            self.member.hear_from_group()
+            self._heard = asked
+        self._asks_group = False
 
     def _run(self) -> None:
         """Looks by one session, until that fails."""

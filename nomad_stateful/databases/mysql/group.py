@@ -58,6 +58,8 @@ def option_lines(member: Member, *, verified: bool) -> list[str]:
         "paxos_single_leader": "ON",
         "message_cache_size": member.message_cache_mib * _MIB,
         "clone_threshold": _CLONES_FROM,
+        # Between tries of all members, by default a minute: one to copy from may just be starting itself.
+        "recovery_reconnect_interval": 5,
         # One block of numbers, without holes.
         "gtid_assignment_block_size": 1,
         **_encryption(verified=verified),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -56,9 +57,14 @@ class FakeMember:
         self.group = group(name)
         self.refusal = ""
         self.rejoining = False
+        self.hears = threading.Event()
 
     def own_session(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def hear_from_group(self) -> None:
+        if not self.hears.wait(10):
+            raise ServerError("2013 timed out")
 
     def look(self) -> Answer:
         return self._of(self.group.own)

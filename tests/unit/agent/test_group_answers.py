@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
@@ -97,34 +98,59 @@ def test_a_question_is_answered_by_a_look_that_began_after_it(tmp_path: Path) ->
         assert answers.why_not("/primary", "") == "the member is SECONDARY"
 
 
-def test_a_server_that_was_paused_is_no_primary_until_it_can_have_heard_of_another(
+def heard(answers: Answers) -> None:
+    """The group orders what the member has asked it."""
+    cast("FakeMember", answers.watch.member).hears.set()
+    end = time.monotonic() + 10
+    while answers.watch.settles:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_server_that_was_paused_is_no_primary_until_it_has_heard_from_its_group(
     answers: Answers, clock: Clock
 ) -> None:
     saw(answers, online("member-1"))
     clock.now += 20
-    for later in (0, 1, 3, 2, 1.5):
+    for later in (0, 1, 3, 2, 3, 3):
         clock.now += later
         saw(answers, online("member-1"))
         assert "was paused" in str(answers.why_not("/primary", ""))
-    clock.now += 1
-    saw(answers, online("member-1"))
+    heard(answers)
     assert answers.why_not("/primary", "") == ""
 
 
-def test_a_primary_that_saw_no_majority_is_none_until_it_can_have_heard_of_another(
+def test_a_primary_that_saw_no_majority_is_none_until_it_has_heard_from_its_group(
     answers: Answers, clock: Clock
 ) -> None:
     for _ in range(2):
         clock.now += 0.4
         saw(answers, online("member-1", reachable=1))
-    for later in (0.4, 3.5, 3.5):
+    for later in (0.4, 3.5, 3.5, 3.5, 3.5):
         clock.now += later
         saw(answers, online("member-1"))
         for path in ("/primary", "/replica"):
             assert "was paused or alone" in str(answers.why_not(path, ""))
-    clock.now += 1.5
-    saw(answers, online("member-1"))
+    heard(answers)
     assert answers.why_not("/primary", "") == answers.why_not("/replica", "") == ""
+
+
+def test_what_the_group_ordered_before_a_pause_says_nothing_of_after_it(answers: Answers, clock: Clock) -> None:
+    saw(answers, online("member-1"))
+    for _ in range(2):
+        # Asked after the first pause, and answered after the second.
+        clock.now += 20
+        saw(answers, online("member-1"))
+    assert isinstance(answers.watch.member, FakeMember)
+    answers.watch.member.hears.set()
+    until_asked = time.monotonic() + 10
+    while answers.watch._asks_group:
+        assert time.monotonic() < until_asked
+        time.sleep(0.01)
+    assert answers.watch.settles
+    saw(answers, online("member-1"))
+    heard(answers)
+    assert answers.why_not("/primary", "") == ""
 
 
 def test_a_member_may_be_read_from_while_it_is_not_too_far_behind(answers: Answers) -> None:
