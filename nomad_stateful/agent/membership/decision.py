@@ -100,7 +100,7 @@ def next_step(group: Group, answers: Mapping[str, Answer | str]) -> Step:
             return Step("wait", f"{name} is configured for the group {answer.group_id}, not {group.group_id}")
     for name in group.peers:
         if name in said and said[name].is_online:
-            turn = _turn(group, said)
+            turn = _former_self(group, name, said[name]) or _turn(group, said)
             return Step("wait", turn) if turn else Step("join", f"{name} is in the group")
     silent = [f"{name} ({answers.get(name, 'was not asked')})" for name in group.members if name not in said]
     if silent:
@@ -110,6 +110,17 @@ def next_step(group: Group, answers: Mapping[str, Answer | str]) -> Step:
     except GroupStartError as error:
         return Step("wait", str(error))
     return Step("begin" if beginner == group.own else "wait", f"{beginner} begins the group")
+
+
+def _former_self(group: Group, name: str, answer: Answer) -> str:
+    """Returns that the group is still to expel the member as it was before it started again; "" where it has.
+
+    Who asks to join meanwhile is refused, and taken for the former one that is back: it is not expelled then, and two
+    members that have just found each other again were seen to agree on nothing for minutes.
+    """
+    return (
+        f"{name} has this member in its view, as it was before, and expels it first" if group.own in answer.view else ""
+    )
 
 
 def _turn(group: Group, said: Mapping[str, Answer]) -> str:

@@ -112,7 +112,8 @@ class FakeMember:
 
     def go_on_alone(self) -> None:
         self._tell("go on alone")
-        self._change(role="PRIMARY", read_only=False, members=1, reachable=1, online=1)
+        own = frozenset({self.group.own})
+        self._change(role="PRIMARY", read_only=False, members=1, reachable=1, online=1, view=own)
 
     def start_again(self) -> None:
         self._tell("start again")

@@ -57,6 +57,22 @@ def test_where_each_lacks_something_nobody_begins() -> None:
     assert "No member has the transactions of all" in next_step(group(), answers).why
 
 
+def test_a_member_joins_once_its_former_self_was_expelled() -> None:
+    names = frozenset(NAMES)
+    others = {
+        name: replace(online(name, role), view=names)
+        for name, role in zip(NAMES[1:], ("PRIMARY", "SECONDARY"), strict=True)
+    }
+    answers = {"member-1": offline("member-1", has("1-5")), **others}
+    step = next_step(group("member-1"), answers)
+    assert (step.kind, step.why) == (
+        "wait",
+        "member-2 has this member in its view, as it was before, and expels it first",
+    )
+    answers |= {name: replace(one, view=names - {"member-1"}) for name, one in others.items()}
+    assert next_step(group("member-1"), answers).kind == "join"
+
+
 @pytest.mark.parametrize("missing", NAMES[1:])
 def test_without_an_answer_of_each_nobody_begins(missing: str) -> None:
     for answers in (all_offline(), all_offline(has("1-5"), has("1-3"), has("1-3"))):
