@@ -51,7 +51,7 @@ def options(name: str) -> list[str]:
         "exit_state_action": "OFFLINE_MODE",
         "autorejoin_tries": "100",
         "message_cache_size": "134217728",
-        "clone_threshold": "100",
+        "clone_threshold": "1000000",
         "gtid_assignment_block_size": "1",
         "ssl_mode": "VERIFY_IDENTITY",
         "recovery_use_ssl": "ON",

@@ -16,8 +16,9 @@ from nomad_stateful.databases.server import Member
 _PRIVILEGES = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM"
 _MIB = 1 << 20
 _PLUGINS = ("plugin-load-add=group_replication.so", "plugin-load-add=mysql_clone.so")
-# A member that lacks more than so many transactions is copied as a whole.
-_CLONES_FROM = 1000
+# A member that lacks more than so many transactions copies all of another, and so does one whose logs are gone. Its
+# server starts again afterwards, and lacks what was written meanwhile: with few it would copy for ever.
+_CLONES_FROM = 1_000_000
 # While all of the default's four are busy, the thread that gives them work spins, and starves a small host for seconds.
 _WORKERS = 16
 # Beside those that begin with group_replication_.
