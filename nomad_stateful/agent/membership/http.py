@@ -77,7 +77,7 @@ class Answers:
 
     @property
     def _unsettled(self) -> str:
-        waits = "the server was paused or alone, and has not heard from its group since"
+        waits = "the server was paused or alone, and has not heard from its group just now"
         return waits if self.watch.settles else ""
 
     def _replica(self, query: str, seen: Seen) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +22,11 @@ _APART_S = 0.1
 _FRESH_S = 1.5
 # Below a router's bound on a check.
 _ANSWERS_WITHIN_S = 0.8
-# A server that was paused for longer, or saw no majority, may have been expelled. It hears of it a while after it goes
-# on, or sees the others: 14 s were measured.
+# A server that was paused for longer, or saw no majority, may have been expelled, or is to be as soon as the others see
+# it again. It hears of that a while later, 14 s were measured, and is to hear from its group all the time until then.
 _PAUSED_S = 4.0
+_HEARS_FOR_S = 30.0
+_HEARD_WITHIN_S = 2.0
 _LAG = """
 SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, applying_transaction_original_commit_timestamp, NOW(6))), 0) / 1e6
 FROM performance_schema.replication_applier_status_by_worker
@@ -58,7 +61,7 @@ class Watch:
     seen: Seen | None = None
     why: str = "the server was not asked yet"
     """Why the last look failed."""
-    _resumed: float = -1.0
+    _resumed: float = -math.inf
     _heard: float = 0.0
     """When the last question began that the group has ordered."""
     _asks_group: bool = False
@@ -85,7 +88,7 @@ class Watch:
                 self._resumed = seen.at
         self.seen = seen
         self._ended(seen.at)
-        if self.settles and seen.answer.is_online and not self._asks_group:
+        if self._is_to_hear and seen.answer.is_online and not self._asks_group:
             self._asks_group = True
             threading.Thread(target=self._ask_group, daemon=True).start()
 
@@ -106,9 +109,14 @@ class Watch:
         return self.seen
 
     @property
+    def _is_to_hear(self) -> bool:
+        return self._heard < self._resumed or self.clock() - self._resumed < _HEARS_FOR_S
+
+    @property
     def settles(self) -> bool:
-        """Whether the server was paused, or saw no majority, and has not heard from its group since."""
-        return self._heard < self._resumed
+        """Whether the server was paused, or saw no majority, and has not heard from its group since, and just now."""
+        is_old = self._heard < self._resumed or self.clock() - self._heard > _HEARD_WITHIN_S
+        return self._is_to_hear and is_old
 
     def _ask_group(self) -> None:
         asked = self.clock()

@@ -58,12 +58,14 @@ class FakeMember:
         self.refusal = ""
         self.rejoining = False
         self.hears = threading.Event()
+        self.ordered = True
 
     def own_session(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def hear_from_group(self) -> None:
-        if not self.hears.wait(10):
+        assert self.hears.wait(10)
+        if not self.ordered:
             raise ServerError("2013 timed out")
 
     def look(self) -> Answer:
