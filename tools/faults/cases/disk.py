@@ -60,6 +60,8 @@ def _write_until_full(lane: Lane, at: Endpoint) -> str:
 
 def _go_on(lane: Lane) -> None:
     """Drops what filled the disk through the database, and waits for writes of others."""
+    # Of a group it may be another member that goes on.
+    lane.await_writes()
     at = lane.stack.server_endpoint()
     lane.stack.sql(at, lane.sql.drop_schema.format("bulk"))
     ended_well(lane.up())
