@@ -67,11 +67,13 @@ class Ec2:
             user_agent_extra=f"ebs-csi-driver/{DRIVER_VERSION}",
         )
         session = boto3.session.Session(region_name=self._settings.region())
+        # Asked first: the client is made with what was found, and they may be there a moment after that.
+        has_credentials = session.get_credentials() is not None
         client = session.client("ec2", endpoint_url=self._settings.endpoint or None, config=config)
         if self._settings.on_try:
             client.meta.events.register_first("before-send.ec2", self._begin)
             client.meta.events.register_first("needs-retry.ec2", self._tell)
-        return client, session.get_credentials() is not None
+        return client, has_credentials
 
     def _begin(self, **_: Any) -> None:
         self._trying.since = time.monotonic()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.session import Session as BotocoreSession
 
 from sandbox.standins.ebs_csi_driver.cloud.attachments import Attachments
 from sandbox.standins.ebs_csi_driver.cloud.client import Ec2
@@ -45,6 +47,21 @@ def test_credentials_that_were_missing_at_first_are_looked_for_again(ec2: Ec2, m
             ec2.client.describe_volumes()
     assert ec2.client.describe_volumes()["Volumes"] == []
     assert ec2.client is ec2.client
+
+
+def test_credentials_that_come_while_the_client_is_made_are_not_missed_for_ever(
+    ec2: Ec2, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, asked = BotocoreSession.get_credentials, []
+
+    def late(session: BotocoreSession) -> object:
+        asked.append(session)
+        return None if len(asked) == 1 else found(session)
+
+    monkeypatch.setattr(BotocoreSession, "get_credentials", late)
+    with contextlib.suppress(CloudError), translated():
+        ec2.client.describe_volumes()
+    assert ec2.client.describe_volumes()["Volumes"] == []
 
 
 def test_attaching_gives_the_first_free_name_and_the_same_one_again(
