@@ -131,8 +131,7 @@ def _release(usage: VolumeUsage, claim: Claim, client: Client | None, instance_i
     if client is None or client.status == GONE:
         return [*steps, _await(usage, nobody)]
     cause = (
-        "Nomad keeps the allocation for the client until the job's lost_after (5 minutes, of a member) is over, "
-        "and starts no other until then"
+        "Nomad keeps the allocation for the client until the job's lost_after is over, and starts no other until then"
         if waits
         else f"the node plugin {usage.plugin_id} had not registered again on that client when it went away, so Nomad "
         "cannot detach there"

@@ -121,10 +121,12 @@ class Watch:
     def _ask_group(self) -> None:
         asked = self.clock()
         # What fails is asked again after the next look.
-        with contextlib.suppress(ServerError, OSError):
-            self.member.hear_from_group()
-            self._heard = asked
-        self._asks_group = False
+        try:
+            with contextlib.suppress(ServerError, OSError, ValueError):
+                self.member.hear_from_group()
+                self._heard = asked
+        finally:
+            self._asks_group = False
 
     def _run(self) -> None:
         """Looks by one session, until that fails."""

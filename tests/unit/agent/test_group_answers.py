@@ -149,6 +149,25 @@ def test_a_primary_that_saw_no_majority_is_one_while_it_hears_from_its_group(ans
         assert "was paused or alone" in str(answers.why_not("/primary", ""))
 
 
+def test_a_question_to_the_group_that_fails_in_any_way_is_asked_again(
+    answers: Answers, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saw(answers, online("member-1"))
+    clock.now += 20
+
+    def fails() -> None:
+        raise ValueError("an answer that nobody thought of")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(answers.watch.member, "hear_from_group", fails)
+        saw(answers, online("member-1"))
+        hears(answers)
+        assert "was paused" in str(answers.why_not("/primary", ""))
+    saw(answers, online("member-1"))
+    hears(answers)
+    assert answers.why_not("/primary", "") == ""
+
+
 def test_a_while_later_it_need_not_hear_any_more(answers: Answers, clock: Clock) -> None:
     saw(answers, online("member-1"))
     clock.now += 20

@@ -140,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
     session = Session(arguments, every_action(SERVERS[arguments.database]))
-    numbers = [number for piece in arguments.run for number in piece] or list(range(1, arguments.runs + 1))
+    numbers = [number for numbers in arguments.run for number in numbers] or list(range(1, arguments.runs + 1))
     schedules = {number: drawn(session.actions, arguments.seed, number) for number in numbers}
     if arguments.schedule:
         schedules = dict(enumerate(map(Schedule.read, arguments.schedule), start=1))
