@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import time
@@ -19,6 +18,7 @@ from sandbox.machine import inventory, loops
 from sandbox.machine.control_groups import of_sandbox
 from sandbox.settings import SandboxSettings
 from sandbox.stack.environment import state_dir
+from tools import json_lines
 from tools.faults.background import Background
 from tools.faults.checks import volume_ids
 from tools.faults.lane import Lane
@@ -78,8 +78,7 @@ class Sampler:
         for name, value in values.items():
             self.series.setdefault(name, []).append(Point(at, value, pids.get(name.partition("/")[2], ())))
         line = {"run": self._run, "at": round(at, 1), "day": self.day, "values": values, "pids": pids}
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        json_lines.append(self._file, line)
         self.samples += 1
 
     def look_at_everything(self) -> None:
