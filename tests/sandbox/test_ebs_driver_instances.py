@@ -55,6 +55,8 @@ class Driver:
         until(lambda: socket.exists() or self.process.poll() is not None)
         assert self.process.poll() is None, self.log.read_text()
         self.channel = grpc.insecure_channel(f"unix://{socket}")
+        # A socket that is bound and not listened on yet refuses, and the channel then fails every call for a second.
+        grpc.channel_ready_future(self.channel).result(timeout=20)
 
     def __call__(self, method: str, timeout_s: float = 60, **fields: Any) -> Any:
         """Calls a method of the protocol with a request of these fields."""
