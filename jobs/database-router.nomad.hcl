@@ -61,6 +61,14 @@ job "database-router" {
       port "state" {}
     }
 
+    # A client that Nomad does not hear for a while keeps its router, and the sessions through it: the client may itself
+    # have lost no more than the Nomad server that it asked.
+    disconnect {
+      lost_after = "5m"
+      replace    = false
+      reconcile  = "keep_original"
+    }
+
     restart {
       attempts = 10
       interval = "5m"
