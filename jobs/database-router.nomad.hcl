@@ -31,7 +31,7 @@ locals {
   lookup = var.service.provider == "consul" ? "service" : "nomadService"
   any    = var.service.provider == "consul" ? "|any" : ""
   # Without a name the server's address is its name, which another one at the same place keeps.
-  servers = join("", [for name in var.members.names : "{{ range ${local.lookup} \"${name}${local.any}\" }}  server ${name}-{{ .Address }} {{ .Address }}:{{ .Port }} check port ${var.members.agent_port}\n{{ end }}"])
+  servers = join("", [for name in var.members.names : "{{ range ${local.lookup} \"${name}${local.any}\" }}  server ${name}-{{ .Address }}-{{ .Port }} {{ .Address }}:{{ .Port }} check port ${var.members.agent_port}\n{{ end }}"])
 }
 
 job "database-router" {
