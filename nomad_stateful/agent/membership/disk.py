@@ -1,4 +1,4 @@
-"""A primary whose disk takes nothing more: its writes hang, and the group keeps it as its primary.
+"""A primary whose disk takes nothing more, full, read-only or stalled: its writes hang, and it remains the primary.
 
 Asking the group for another primary hangs with it, so the server is ended: its parent process (jobs/mysql/member.sh)
 looks for a file beside the socket.
@@ -12,7 +12,11 @@ from pathlib import Path
 
 from pymysql.cursors import Cursor
 
+from nomad_stateful.waiting import Stopwatch
+
 HANGS_S = 10
+STALLS_S = 20
+"""How long no write ends of a disk that has room and gives no error, until it counts as stalled."""
 START_AGAIN = "start again: "
 """Begins an order to end the server, after which its parent process starts it at once."""
 _FULL_BYTES = 1 << 20
@@ -25,6 +29,10 @@ _LOGGED = """
 SELECT COUNT(*) FROM performance_schema.error_log WHERE logged > NOW(6) - INTERVAL 60 SECOND AND
   (data LIKE '%%Disk is full%%' OR data LIKE '%%No space left on device%%' OR data LIKE '%%Read-only file system%%')
 """
+_WRITTEN = """
+SELECT SUM(count_write + count_misc) FROM performance_schema.file_summary_by_event_name
+WHERE event_name IN ('wait/io/file/sql/binlog', 'wait/io/file/innodb/innodb_log_file')
+"""
 
 
 class Disk:
@@ -36,24 +44,38 @@ class Disk:
         self._say = say
         self.failure = ""
         """Why writes hang; empty where they do not."""
+        self._written: object = None
+        """How many writes had ended when that was asked last, while commits waited."""
+        self._since = Stopwatch()
+        """When the last of them was seen."""
 
     def look(self, cursor: Cursor, *, is_primary: bool) -> None:
         """Notes whether the primary's writes hang on the disk, and has its server ended after a while."""
         self.failure = ""
         if not is_primary:
+            self.failure = "the disk is full" if self._is_full() else ""
             return
         cursor.execute(_HANGING)
         [(hangs_s,)] = cursor.fetchall()
         if hangs_s < 1:
+            self._written = None
             return
         cursor.execute(_LOGGED)
         [(logged,)] = cursor.fetchall()
-        if not (self._is_full() or logged):
+        if not (self._is_stalled(cursor) or self._is_full() or logged):
             return
         self.failure = f"the disk takes no writes: commits wait for {hangs_s} s"
         if hangs_s >= HANGS_S and not self._order.exists():
             self._say(f"{self.failure}; has the server ended, so that another member becomes the primary")
             self._order.write_text(f"{self.failure}\n", encoding="utf-8")
+
+    def _is_stalled(self, cursor: Cursor) -> bool:
+        """Whether no write has ended for a while; a large transaction takes as long, and has writes that end."""
+        cursor.execute(_WRITTEN)
+        [(written,)] = cursor.fetchall()
+        if written != self._written:
+            self._written, self._since = written, Stopwatch()
+        return self._since.seconds >= STALLS_S
 
     def _is_full(self) -> bool:
         found = os.statvfs(self._datadir)

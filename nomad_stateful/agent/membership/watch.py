@@ -159,5 +159,5 @@ class Watch:
         [(lag_s,)] = cursor.fetchall()
         cursor.execute(_VIEW)
         view = [(str(host), str(state), str(role)) for host, state, role in cursor.fetchall()]
-        self.disk.look(cursor, is_primary=answer.state == "ONLINE" and answer.role == "PRIMARY")
+        self.disk.look(cursor, is_primary=answer.is_online and answer.role == "PRIMARY")
         return Seen(at, answer, max(0.0, float(lag_s)), view)

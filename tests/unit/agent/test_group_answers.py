@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -253,10 +254,44 @@ class Rows:
 def test_a_primary_is_ended_whose_commits_hang_on_its_disk(
     answers: Answers, tmp_path: Path, hangs_s: int, logged: int, primary: bool, why: str, ended: bool
 ) -> None:
-    answers.watch.disk.look(cast("Cursor", Rows(hangs_s, logged)), is_primary=primary)
+    answers.watch.disk.look(cast("Cursor", Rows(hangs_s, logged, 7)), is_primary=primary)
     saw(answers, online("member-1"))
     assert answers.why_not("/primary", "") == why
     assert (tmp_path / "kill").exists() == ended
+
+
+def test_a_primary_is_ended_whose_disk_ends_no_write_for_a_while(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopwatch:
+        def __init__(self) -> None:
+            self.began = clock.now
+
+        @property
+        def seconds(self) -> float:
+            return clock.now - self.began
+
+    monkeypatch.setattr("nomad_stateful.agent.membership.disk.Stopwatch", Stopwatch)
+    disk = Disk(tmp_path, tmp_path / "kill", lambda _: None)
+
+    def look(hangs_s: int, written: int) -> str:
+        clock.now += 15
+        disk.look(cast("Cursor", Rows(hangs_s, 0, written) if hangs_s else Rows(0)), is_primary=True)
+        return disk.failure
+
+    # A large transaction, and one that waits for the next commit.
+    assert [look(15, 100), look(30, 200), look(0, 0), look(15, 200), look(30, 201)] == [""] * 5
+    assert look(45, 201) == ""
+    assert look(60, 201) == "the disk takes no writes: commits wait for 60 s"
+    assert (tmp_path / "kill").exists()
+
+
+def test_a_secondary_says_that_its_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(tmp_path, tmp_path / "kill", lambda _: None)
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=1, f_frsize=4096))
+    disk.look(cast("Cursor", Rows()), is_primary=False)
+    assert disk.failure == "the disk is full"
+    assert not (tmp_path / "kill").exists()
 
 
 @pytest.fixture
