@@ -6,7 +6,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pymysql.cursors import Cursor
@@ -27,8 +27,13 @@ _ANSWERS_WITHIN_S = 0.8
 _PAUSED_S = 4.0
 _HEARS_FOR_S = 30.0
 _HEARD_WITHIN_S = 2.0
+# How long a server with transactions to execute may have executed none until it is to hear from its group as well: what
+# waits to be written to its disk is of no worker's, and of no time.
+_STANDS_S = 2.0
 _LAG = """
-SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, applying_transaction_original_commit_timestamp, NOW(6))), 0) / 1e6
+SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, applying_transaction_original_commit_timestamp, NOW(6))), 0) / 1e6,
+  (SELECT COALESCE(SUM(count_transactions_in_queue + count_transactions_remote_in_applier_queue), 0)
+    FROM performance_schema.replication_group_member_stats WHERE member_id = @@server_uuid)
 FROM performance_schema.replication_applier_status_by_worker
 WHERE channel_name = 'group_replication_applier' AND applying_transaction <> ''
 """
@@ -46,9 +51,11 @@ class Seen:
     """When it was asked, by the clock that nobody sets."""
     answer: Answer
     lag_s: float = 0.0
-    """How long ago the oldest transaction was committed that it executes just now."""
+    """How long ago the oldest transaction was committed that it executes just now, or since when it executes none."""
     view: Sequence[tuple[str, str, str]] = ()
     """Host, state and role of the members that it sees."""
+    queued: int = 0
+    """Transactions that it has received and not executed."""
 
 
 @dataclass
@@ -62,6 +69,8 @@ class Watch:
     why: str = "the server was not asked yet"
     """Why the last look failed."""
     _resumed: float = -math.inf
+    _moved: float = 0.0
+    """When it was seen last to execute something, or to have nothing to execute."""
     _heard: float = 0.0
     """When the last question began that the group has ordered."""
     _asks_group: bool = False
@@ -86,9 +95,12 @@ class Watch:
             alone = self.seen.answer.state == seen.answer.state == "ONLINE" and not self.seen.answer.has_majority
             if paused or alone:
                 self._resumed = seen.at
-        self.seen = seen
+        if self.seen is None or not seen.queued or seen.answer.transactions != self.seen.answer.transactions:
+            self._moved = seen.at
+        stands_s = seen.at - max(self._moved, self._heard) if seen.queued else 0.0
+        self.seen = replace(seen, lag_s=max(seen.lag_s, stands_s))
         self._ended(seen.at)
-        if self._is_to_hear and seen.answer.is_online and not self._asks_group:
+        if (self._is_to_hear or stands_s > _STANDS_S) and seen.answer.is_online and not self._asks_group:
             self._asks_group = True
             threading.Thread(target=self._ask_group, daemon=True).start()
 
@@ -156,8 +168,8 @@ class Watch:
         at = self.clock()
         answer = look(cursor)
         cursor.execute(_LAG)
-        [(lag_s,)] = cursor.fetchall()
+        [(lag_s, queued)] = cursor.fetchall()
         cursor.execute(_VIEW)
         view = [(str(host), str(state), str(role)) for host, state, role in cursor.fetchall()]
         self.disk.look(cursor, is_primary=answer.is_online and answer.role == "PRIMARY")
-        return Seen(at, answer, max(0.0, float(lag_s)), view)
+        return Seen(at, answer, max(0.0, float(lag_s)), view, int(queued))

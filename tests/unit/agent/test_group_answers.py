@@ -294,6 +294,20 @@ def test_a_secondary_says_that_its_disk_is_full(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "kill").exists()
 
 
+def test_a_member_that_executes_nothing_of_what_it_has_is_behind(answers: Answers, clock: Clock) -> None:
+    def look(queued: int, executed: str = "1-9") -> str | None:
+        clock.now += 1
+        answer = replace(online("member-1", "SECONDARY"), transactions=has(executed))
+        answers.watch.note(Seen(clock.now, answer, 0.0, [], queued))
+        return answers.why_not("/replica", "lag=2")
+
+    assert [look(5), look(5, "1-10"), look(0, "1-10"), look(0, "1-10")] == [""] * 4
+    assert [look(7, "1-10"), look(8, "1-10"), look(9, "1-10")] == ["", "", "it is 3.0 s behind"]
+    # Its group has answered: there was nothing to execute, whatever is counted.
+    hears(answers)
+    assert look(9, "1-10") == ""
+
+
 @pytest.fixture
 def port(answers: Answers) -> Iterator[int]:
     server = serve(answers, "127.0.0.1", 0)
