@@ -13,7 +13,10 @@ from nomad_stateful.agent.server import NEEDED, MySqlServer, ServerError, State
 
 OPTIONS = Path(__file__)
 """What can be read; PyMySQL is replaced."""
-_WAITING = "SELECT COUNT(*) FROM performance_schema.processlist WHERE state LIKE 'Executing hook%'"
+_WAITING = (
+    "SELECT COUNT(*) FROM performance_schema.processlist WHERE state LIKE 'Executing hook%' "
+    "AND user = SUBSTRING_INDEX(USER(), '@', 1)"
+)
 _BEFORE = "SET SESSION group_replication_consistency = 'BEFORE'"
 
 
