@@ -17,6 +17,13 @@ class Hosts:
         self._path = path
         self._known: dict[str, str] = {}
 
+    def has(self, name: str) -> bool:
+        """Returns whether it is known where a member is, or was last."""
+        try:
+            return bool(self.address(name))
+        except ServerError:
+            return False
+
     def address(self, name: str) -> str:
         """Returns where a member is, or was last. Raises ServerError where it never was registered."""
         if self._path is None:

@@ -1,7 +1,7 @@
 """What a router asks a member: each path is 200 or 503, with one line of why.
 
 /primary: it may write. /replica?lag=SECONDS: it may be read from; a primary may too, so that a group with one member
-left is read. /healthy: it is in the group, or the group was never begun and this member waits for the others, whose
+left is read. /healthy: it is in the group, or there is no group to join, and this member waits for the others, whose
 jobs are deployed after it. /: all of it as JSON.
 """
 
@@ -53,6 +53,8 @@ class Answers:
         return {
             "name": name,
             "state": answer.state,
+            "group_id": answer.group_id,
+            "began": answer.was_in_group,
             "why": "" if answer.state == "ONLINE" else self.keeper.why,
             "role": answer.role,
             "read_only": answer.read_only,
@@ -102,12 +104,32 @@ class Answers:
         # Who begins the group is deployed last.
         if answer.state != "OFFLINE" or answer.was_in_group or group.own == group.first:
             return why
-        began = [
-            name
-            for name, said in self.keeper.peers.items()
-            if isinstance(said, Answer) and (said.was_in_group or said.state != "OFFLINE")
-        ]
-        return f"{why}, and {began[0]} was in the group already" if began else ""
+        lacks = self._cannot_wait()
+        return lacks and f"{why}, and {lacks}"
+
+    def _cannot_wait(self) -> str:
+        """Returns why a member that never was in the group does not wait for those that are deployed after it.
+
+        Before a single server is stopped that becomes the first, the others have to reach each other. Of a group that
+        had begun the others may be lost: then it waits for those that are made anew as it was.
+        """
+        peers, group = self.keeper.peers, self.watch.member.group
+        if not peers:
+            return "has not asked the others yet"
+        answers = {name: said for name, said in peers.items() if isinstance(said, Answer)}
+        if joined := [name for name, said in answers.items() if said.is_online]:
+            return f"{joined[0]} is in the group"
+        if any(said.was_in_group for said in answers.values()):
+            return ""
+        silent = {name: said for name, said in peers.items() if name not in answers and name != group.first}
+        return next(
+            (
+                f"{name} does not answer it: {said}"
+                for name, said in silent.items()
+                if self.watch.member.hosts.has(name)
+            ),
+            "",
+        )
 
 
 def _not_in_group(answer: Answer) -> str:

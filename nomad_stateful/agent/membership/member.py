@@ -98,7 +98,7 @@ class Member:
         self._options = options
         self._replication = replication
         self._authority = authority
-        self._hosts = Hosts(hosts)
+        self.hosts = Hosts(hosts)
 
     def own_session(self, within_s: float = ANSWERS_WITHIN_S) -> AbstractContextManager[Cursor]:
         """Opens a session of root's by the socket, in which each question may take so long."""
@@ -254,7 +254,7 @@ class Member:
             read_timeout=ANSWERS_WITHIN_S,
             host=name,
             port=self.group.members[name],
-            address=self._hosts.address(name),
+            address=self.hosts.address(name),
             user=account.user,
             password=account.password,
             ssl=verified(self._authority),

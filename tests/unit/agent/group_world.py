@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 from nomad_stateful.agent.membership.decision import Answer, Group, next_step
@@ -57,6 +58,8 @@ class FakeMember:
         self.group = group(name)
         self.refusal = ""
         self.rejoining = False
+        self.unregistered: set[str] = set()
+        self.hosts = SimpleNamespace(has=lambda name: name not in self.unregistered)
         self.hears = threading.Event()
         self.ordered = True
 

@@ -195,9 +195,14 @@ def test_a_member_may_be_read_from_while_it_is_not_too_far_behind(answers: Answe
     assert answers.why_not("/replica", "lag=5") == "it sees 1 of 3 members"
 
 
-def test_a_member_that_waits_for_a_group_to_begin_is_healthy(answers: Answers) -> None:
+def test_a_member_that_waits_for_a_group_to_begin_is_healthy_once_it_reaches_the_other_one(answers: Answers) -> None:
     saw(answers, offline("member-1"))
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE, and has not asked the others yet"
     answers.keeper.peers = {"member-2": offline("member-2"), "member-3": "2003 refused"}
+    assert answers.why_not("/healthy", "") == ""
+    answers.keeper.peers = {"member-2": "2003 refused", "member-3": "2003 refused"}
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE, and member-2 does not answer it: 2003 refused"
+    cast("FakeMember", answers.watch.member).unregistered.add("member-2")
     assert answers.why_not("/healthy", "") == ""
 
 
@@ -219,11 +224,14 @@ def test_a_member_is_healthy_where_all_are_and_the_primary_has_made_the_accounts
     assert answers.why_not("/healthy", "") == ""
 
 
-@pytest.mark.parametrize("peer", [online("member-2"), offline("member-2", has("1")), offline("member-2", has("", "1"))])
-def test_an_empty_volume_of_a_group_that_began_is_not(answers: Answers, peer: Answer) -> None:
+def test_an_empty_volume_of_a_group_is_healthy_where_there_is_none_to_join(answers: Answers) -> None:
     saw(answers, offline("member-1"))
-    answers.keeper.peers = {"member-2": peer}
-    assert answers.why_not("/healthy", "") == "the member is OFFLINE, and member-2 was in the group already"
+    answers.keeper.peers = {"member-2": online("member-2"), "member-3": online("member-3", "SECONDARY")}
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE, and member-2 is in the group"
+    # The third is deployed after it, and the group begins only then.
+    for left in (online("member-2", reachable=1), offline("member-2", has("1")), offline("member-2", has("", "1"))):
+        answers.keeper.peers = {"member-2": left, "member-3": "2003 refused"}
+        assert answers.why_not("/healthy", "") == ""
     saw(answers, offline("member-1", has("1-5")))
     assert answers.why_not("/healthy", "") == "the member is OFFLINE"
 
@@ -338,6 +346,8 @@ def test_it_is_answered_by_http(answers: Answers, port: int) -> None:
         {
             "name": "member-1",
             "state": "ONLINE",
+            "group_id": answers.watch.member.group.group_id,
+            "began": True,
             "why": "",
             "role": "PRIMARY",
             "read_only": False,
