@@ -56,16 +56,8 @@ class Served:
     @contextlib.contextmanager
     def connected(self) -> Iterator[tuple[str, Any]]:
         """Gives the id of the data directory, and a connection to it."""
-        sql = STATEMENTS[self.server.name]
         with contextlib.closing(self._connect()) as connection:
-            with contextlib.closing(connection.cursor()) as cursor:
-                for statement in (*_TABLES, sql.insert.format(f"faults.data VALUES (1, {sql.new_id})")):
-                    cursor.execute(statement)
-                connection.commit()
-                cursor.execute(_DATA)
-                data = str(cursor.fetchall()[0][0])
-            connection.commit()
-            yield data, connection
+            yield self._data(connection) or self._made(connection), connection
 
     @contextlib.contextmanager
     def session(self) -> Iterator[tuple[str, Callable[[int], None]]]:
@@ -85,6 +77,27 @@ class Served:
             data = str(cursor.fetchall()[0][0])
             cursor.execute("SELECT number FROM faults.acknowledged ORDER BY number")
             return data, [row[0] for row in cursor.fetchall()]
+
+    def _data(self, connection: Any) -> str:
+        """The id of the data directory; empty where it has none."""
+        # Not made anew what is there: a session on a server that takes no writes can read then, and is judged by that.
+        try:
+            with contextlib.closing(connection.cursor()) as cursor:
+                cursor.execute(_DATA)
+                return "".join(str(row[0]) for row in cursor.fetchall())
+        except self.server.errors:
+            return ""
+        finally:
+            connection.rollback()
+
+    def _made(self, connection: Any) -> str:
+        """Makes the tables, and the data directory's id."""
+        sql = STATEMENTS[self.server.name]
+        with contextlib.closing(connection.cursor()) as cursor:
+            for statement in (*_TABLES, sql.insert.format(f"faults.data VALUES (1, {sql.new_id})")):
+                cursor.execute(statement)
+        connection.commit()
+        return self._data(connection)
 
     def _connect(self) -> Any:
         error: Exception | None = None
