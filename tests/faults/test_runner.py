@@ -164,6 +164,16 @@ def test_what_a_fault_finds_fails_the_run_and_the_judge_is_asked_all_the_same(
     assert opened
 
 
+def test_the_judge_is_asked_after_a_fault_that_ends_in_an_error(tmp_path: Path, opened: list[Path]) -> None:
+    def never_whole(of: Any, _draw: random.Random) -> str:
+        of.writer.contradictions = lambda: ["history-1.jsonl: wrong"]
+        raise AssertionError("client-2 is not ONLINE")
+
+    (result,) = Runner(options(tmp_path), steps(never_whole)).run()
+    assert result.problems[:2] == ["AssertionError: client-2 is not ONLINE", "history-1.jsonl: wrong"]
+    assert opened
+
+
 def test_results_are_written_as_they_come(tmp_path: Path, opened: list[Path]) -> None:
     numbers: list[int] = []
     reporting = replace(options(tmp_path), report=lambda result: numbers.append(result.number))

@@ -194,7 +194,7 @@ def run_step(lane: Lane, step: Step, result: Result) -> None:
     except (
         Exception
     ) as error:  # whatever it is (AWS, Nomad, the database, a process): the run failed, and the next one has its turn
-        result.problems.append(f"{type(error).__name__}: {error}")
+        result.problems += [f"{type(error).__name__}: {error}", *_judged(lane)]
     result.problems += lane.problems
     lane.problems.clear()
     result.seconds = time.monotonic() - began
@@ -205,6 +205,13 @@ def run_step(lane: Lane, step: Step, result: Result) -> None:
         result.problems += result.detached
     if lane.mounts.samples == samples:
         result.problems.append("the watch on the mounts has stopped")
+
+
+def _judged(lane: Lane) -> list[str]:
+    """What the judge says after a run that has failed; nothing where the database does not answer any more."""
+    with contextlib.suppress(AssertionError):
+        return lane.writer.contradictions()
+    return []
 
 
 @contextlib.contextmanager
