@@ -18,13 +18,13 @@ class Routed(Served):
     """The routers' addresses, the preferred ones first."""
     _password: str = field(default="", repr=False)
 
-    def login(self, port: int) -> Any:
-        """A login through the routers' port for writes, or the one for reads."""
+    def login(self, port: int, *hosts: str) -> Any:
+        """A login at the first host that takes one: by default through the routers' port for writes, or for reads."""
         if not self._password:
             found = self.nomad.get(f"var/nomad/jobs/{self.server.member_jobs[0]}", timeout_s=_TIMEOUT_S)
             self._password = found["Items"]["root_password"]
         error: Exception = ConnectionError("there is no client")
-        for host in self.hosts:
+        for host in hosts or self.hosts:
             try:
                 return self.server.login(host, port, self._password, _TIMEOUT_S)
             except self.server.errors as refused:

@@ -19,7 +19,8 @@ _BLOB_MIB = 4
 _FULL = {"mysql": ("1021", "1114", ""), "postgres": ("53100", "")}
 
 
-def _mount_point(lane: Lane, client: str) -> str:
+def mount_point(lane: Lane, client: str) -> str:
+    """Where a client has staged the database's volume."""
     mounts = lane.inside(client, "cat", "/proc/mounts").stdout
     # A volume of a set has its number behind the name.
     staged = re.compile(rf"/staging/.*/{lane.server.volume}(\[\d+\])?/")
@@ -30,7 +31,7 @@ def _mount_point(lane: Lane, client: str) -> str:
 
 def _fill(lane: Lane, at: Endpoint) -> str:
     """Fills the file system from outside but for a few MiB, the rest through the database; gives its path."""
-    filler = f"{_mount_point(lane, at.node_name)}/filler"
+    filler = f"{mount_point(lane, at.node_name)}/filler"
     script = 'fallocate --length "$(($(stat --file-system --format "%a * %S" "$(dirname "$1")") - 6291456))" "$1"'
     ended_well(lane.inside(at.node_name, "sh", "-c", script, "fill", filler))
     return filler

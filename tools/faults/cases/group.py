@@ -9,22 +9,30 @@ import functools
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Final
 
+from nomad_stateful.nomad.running_job import Endpoint
 from sandbox.machine.network import INSIDE_LINK
 from tools.faults.cases import disk, drain, instance, process, zone
+from tools.faults.cases.engine import cut_off
+from tools.faults.cases.nomad import change
 from tools.faults.cases.process import kill_all
 from tools.faults.lane import CLIENTS, Lane, addresses
 from tools.faults.members import Watch, await_whole, routed
 from tools.faults.model import Fault
 from tools.faults.victims import Victim, database, in_instance, server_agent
+from tools.trial.members import MEMBER_PORT
 from tools.trial.running import ended_well
 
 Run = Callable[[Lane, random.Random], str]
 _MEMBERS: Final = 3
 _UNPLANNED_S, _FULL_DISK_S, _PLANNED_S, _ALL_S = 10.0, 30.0, 2.0, 120.0
 """Targets of the writer's longest pause."""
+_STALLED_S: Final = 50.0
+_BEHIND_S: Final = 10.0
+"""For how long the others execute nothing once the primary is killed: longer than until one is elected."""
 _OF_A_SERVER: Final = {
     "kill -9 of {process}": ("kill -9 of the primary's {process}", _UNPLANNED_S),
     "kill -9 of dockerd": ("kill -9 of the primary's dockerd", _UNPLANNED_S),
@@ -43,7 +51,7 @@ _END_SESSIONS: Final = (
 
 
 def _in_order(run: Run) -> Run:
-    """A fault with the writer on the router of a client that is not hit; afterwards the group is whole."""
+    """A fault with the writer on the router of a client that is not hit, and goes on; afterwards the group is whole."""
 
     @functools.wraps(run)
     def wrapped(lane: Lane, draw: random.Random) -> str:
@@ -52,18 +60,32 @@ def _in_order(run: Run) -> Run:
         draw.shuffle(others)
         # The second one is the secondary that is hit where one is.
         routed(lane).hosts = [addresses(lane.settings)[client] for client in (*others, primary.node_name)]
-        for (end,) in lane.stack.sql(primary, _END_SESSIONS):
-            lane.stack.sql(primary, end)
+        _end_sessions(lane, primary)
         lane.await_writes()
+        router = _router(lane, others[0])
         with Watch(lane) as watch:
             seen = run(lane, draw)
             lane.await_writes()
             lane.problems += await_whole(lane)
         lane.problems += dict.fromkeys(watch.problems)
+        if (now_router := _router(lane, others[0])) != router:
+            lane.problems.append(f"the router of {others[0]} was started anew: it was {router}, and is {now_router}")
         now = lane.stack.server_endpoint()
         return f"{seen}; primary on {primary.node_name}, then on {now.node_name}; {watch.told}"
 
     return wrapped
+
+
+def _end_sessions(lane: Lane, at: Endpoint) -> None:
+    """Has clients log in anew, through a router."""
+    for (end,) in lane.stack.sql(at, _END_SESSIONS):
+        lane.stack.sql(at, end)
+
+
+def _router(lane: Lane, client: str) -> list[str]:
+    """The allocations that are the router of a client."""
+    found = lane.stack.nomad.get(f"job/{lane.server.job}-router/allocations")
+    return [one["ID"] for one in found if one["NodeName"] == client and one["ClientStatus"] in ("running", "unknown")]
 
 
 def _secondary(lane: Lane) -> str:
@@ -151,6 +173,70 @@ def _two_lost(lane: Lane, draw: random.Random) -> str:
     return f"{lost} lost and {victim.what} killed {later_s:.0f} s later: {written} rows until it was healed"
 
 
+def _alone_killed(lane: Lane, draw: random.Random) -> str:
+    """A secondary whose zone is lost starts anew there, where it reaches nobody: it may not begin a group."""
+    client, seconds = _secondary(lane), draw.uniform(20, 30)
+    lost, victim = zone.zone_of(lane, client), _member(lane, client)
+    lane.stack.ctl("cut", lost)
+    lane.injected()
+    victim.kill()
+    time.sleep(seconds)
+    zone.heal(lane, lost)
+    _end_sessions(lane, lane.stack.server_endpoint())
+    return f"{lost} lost for {seconds:.0f} s and {victim.what} killed"
+
+
+def _behind(lane: Lane, draw: random.Random) -> str:
+    """The primary is killed while the others have received, and not executed, its last rows."""
+    primary = lane.stack.server_endpoint().node_name
+    with ExitStack() as locked:
+        for client, host in addresses(lane.settings).items():
+            if client != primary:
+                locked.enter_context(_executes_nothing(lane, host))
+        # Enough for each client to have something that was not executed.
+        lane.writer.await_new(100, 60)
+        victim = database(lane, draw)
+        victim.kill()
+        lane.injected()
+        time.sleep(_BEHIND_S)
+    return f"{victim.what} killed, while the others executed nothing until {_BEHIND_S:.0f} s later"
+
+
+@contextmanager
+def _executes_nothing(lane: Lane, host: str) -> Iterator[None]:
+    with closing(routed(lane).login(MEMBER_PORT, host)) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute("SELECT table_name FROM information_schema.tables WHERE table_schema = 'faults'")
+        cursor.execute(f"LOCK TABLES {', '.join(f'faults.{name} READ' for (name,) in cursor.fetchall())}")
+        yield
+
+
+def _stalled(lane: Lane, _draw: random.Random) -> str:
+    """The primary's volume ends no write, and gives no error, as one in EBS that is impaired."""
+    client = lane.stack.server_endpoint().node_name
+    point = disk.mount_point(lane, client)
+    ended_well(lane.inside(client, "fsfreeze", "--freeze", point))
+    lane.injected()
+    try:
+        time.sleep(_STALLED_S)
+    finally:
+        ended_well(lane.inside(client, "fsfreeze", "--unfreeze", point))
+    return f"the disk of {client} stood still for {_STALLED_S:.0f} s"
+
+
+def _changed(lane: Lane, _draw: random.Random) -> str:
+    change(lane)
+    lane.injected()
+    ended_well(lane.pulumi("up", "--yes", "--skip-preview"))
+    return "changed"
+
+
+def _change_killed(lane: Lane, draw: random.Random) -> str:
+    change(lane)
+    seen = cut_off(lane, draw, lane.up_words, "change", [])
+    ended_well(lane.up())
+    return seen
+
+
 def _unheard(lane: Lane, draw: random.Random) -> str:
     """What the primary's client sends is dropped; what is sent to it arrives."""
     client, seconds = lane.stack.server_endpoint().node_name, draw.uniform(8, 20)
@@ -192,6 +278,11 @@ FAULTS = (
     _fault("primary stopped by docker", _stopped_by_docker, _PLANNED_S),
     _fault("nomad job restart of the primary", _restarted, _PLANNED_S, weight=2),
     _fault("a secondary's zone lost and healed", _zone_of_secondary, _UNPLANNED_S),
+    _fault("a secondary's zone lost, and its member killed there", _alone_killed, _UNPLANNED_S),
+    _fault("primary killed while the others are behind", _behind, 2 * _BEHIND_S),
+    _fault("the primary's disk stalls", _stalled, _FULL_DISK_S, seconds=80),
+    _fault("a setting changed", _changed, _PLANNED_S, weight=2, seconds=60),
+    _fault("a setting changed, kill -9 of pulumi up", _change_killed, _PLANNED_S, seconds=90),
     _fault("primary's zone lost and a secondary killed", _two_lost, _ALL_S, weight=2),
     _fault("primary's client is not heard for a while", _unheard, _UNPLANNED_S, weight=2),
 )
