@@ -37,12 +37,15 @@ class Defect:
     """Paths of tests that are tried first."""
     faults: Sequence[str] = ()
     """Names of `make faults`."""
+    database: str = "mysql"
+    """Of the stacks that the faults hit."""
 
     @classmethod
     def of(cls, name: str, described: Mapping[str, Any]) -> Defect:
         """Returns a defect by its file."""
         changes = [Change(**one) for one in described["change"]]
-        return cls(name, described["breaks"], changes, described.get("tests", []), described.get("faults", []))
+        others = {key: value for key, value in described.items() if key not in ("breaks", "change")}
+        return cls(name, described["breaks"], changes, **{"tests": [], **others})
 
     def texts(self, folder: Path) -> dict[Path, tuple[str, str]]:
         """Returns the files that change in a project's folder, each before and after. Raises StaleError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,8 @@ def _commands(defect: Defect, suites: Sequence[str], *, whole: bool) -> Iterator
         if tests := [one for one in defect.tests if one.startswith(tuple(f"{folder}/" for folder in folders))]:
             yield suite, _pytest(tests)
         for fault in defect.faults if suite == "faults" else ():
-            yield suite, [sys.executable, "-m", "tools.faults", "--runs", "1", "--seed", "1", "--only", fault]
+            words = ["--runs", "1", "--seed", "1", "--database", defect.database, "--only", fault]
+            yield suite, [sys.executable, "-m", "tools.faults", *words]
         if whole and folders:
             yield suite, _pytest([*folders, f"--ignore={_OWN}", "-n", "2"])
 
@@ -97,6 +99,7 @@ def _failed(command: Sequence[str], folder: Path) -> list[str]:
     if done.returncode != _FAILED:
         return []
     if "pytest" not in command:
+        print(textwrap.indent(done.stdout.partition(" failed: ")[2].rstrip(), "    "), flush=True)
         return [command[-1]]
     lines = [line.split(" ", 1)[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return [line.partition(" - ")[0] for line in lines]
