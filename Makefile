@@ -65,6 +65,10 @@ bench: bootstrap ## measure up, a second up and destroy beside the floor and a p
 failover: bootstrap ## measure how long MySQL is away when its instance is lost, phase by phase (ARGS='--settings watched')
 	@$(PY) -m tools.bench.failover $(ARGS)
 
+.PHONY: commits
+commits: bootstrap ## measure how long a commit takes with a MySQL group, by the delay between its zones, and with a single server (ARGS='--delays 0 2')
+	@$(PY) -m tools.bench.commits $(ARGS)
+
 .PHONY: test
 test: bootstrap ## run all tests (WORKERS=4, OFFICIAL=DIR); those that need root or the toolchain are named when they are left out
 	@$(PY) -m tools.packages --tests || true

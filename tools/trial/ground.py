@@ -28,6 +28,8 @@ class Ground:
     """Nomad servers; several are in as many zones."""
     clients: int = 0
     """Clients, in turn in its zones; 0 for those that a sandbox has by itself."""
+    zone_delay_ms: float = 0
+    """Of a packet between two zones, each way."""
 
     @property
     def gateway(self) -> IPv4Address:
@@ -49,7 +51,8 @@ class Ground:
             f'[[instances]]\nname = "client-{number + 1}"\nzone = "{self.zones[number % self.servers]}"\n'
             for number in range(self.clients)
         ]
-        return f"{own}zones = {json.dumps(self.zones)}\nservers = {self.servers}\n{''.join(clients)}"
+        zones = f"zones = {json.dumps(self.zones)}\nservers = {self.servers}\nzone_delay_ms = {self.zone_delay_ms}\n"
+        return f"{own}{zones}{''.join(clients)}"
 
 
 def claim() -> Ground:
