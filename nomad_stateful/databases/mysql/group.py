@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from nomad_stateful.databases.model import Account, Problem, Replication
 from nomad_stateful.databases.mysql.log_options import missing
-from nomad_stateful.databases.mysql.options import may_be
+from nomad_stateful.databases.mysql.options import may_be, turns_off
 from nomad_stateful.databases.server import Member
 
 # The agent makes the account on each member before that joins.
@@ -33,7 +33,11 @@ _OWN_OPTIONS = (
         "plugin_load_add",
     ),
     *("read_only", "super_read_only", "offline_mode", "replica_preserve_commit_order", "slave_preserve_commit_order"),
+    # A fresh relay log, of group_replication_applier too, has nothing of what a stopped member received: where all were
+    # stopped, that is to count.
+    *("relay_log_recovery", "relay_log_purge"),
 )
+_ON = ("ON", "1", "TRUE")
 
 
 def option_lines(member: Member, *, verified: bool) -> list[str]:
@@ -98,6 +102,10 @@ def _option_problem(name: str, value: str) -> Problem | None:
         own = "options that begin with group_replication_"
     if own:
         return Problem(f"group decides {own.replace('_', '-')}", "remove it, or remove group")
+    asked = "performance_schema"
+    if may_be(name, asked) and (turns_off(name, asked) or value.upper() not in _ON):
+        rule = "group needs performance-schema ON: by it the agent asks what the member is"
+        return Problem(rule, "remove it, or remove group")
     return missing(name, value, "group")
 
 

@@ -44,6 +44,15 @@ def planned(**mysql: Any) -> plan.Plan:
         ({"serverArgs": ["--loose-group_replication_bootstrap_group=ON"]}, {}, "group decides options that begin with"),
         ({"config": {"server_id": 7}}, {}, "mysql.config.server_id is 7: group decides server-id"),
         ({"config": {"super-read-only": True}}, {}, "group decides"),
+        (
+            {"config": {"relay_log_recovery": True}},
+            {},
+            "config.relay_log_recovery is ON: group decides relay-log-recovery",
+        ),
+        ({"serverArgs": ["--skip-relay-log-purge"]}, {}, "group decides relay-log-purge"),
+        ({"config": {"performance_schema": False}}, {}, "performance_schema is OFF: group needs performance-schema ON"),
+        ({"config": {"performance-schema": 0}}, {}, "group needs performance-schema ON: by it the agent asks"),
+        ({"serverArgs": ["--skip-performance-schema"]}, {}, "group needs performance-schema ON: by it the agent asks"),
         ({"serverArgs": ["--skip-log-bin"]}, {}, "group needs every transaction in the binary logs"),
         ({"config": {"sync_binlog": 0}}, {}, "group needs sync-binlog 1"),
         ({"users": [{"name": "nomad_group", "database": "shop"}], "databases": ["shop"]}, {}, "account is reserved"),
@@ -55,6 +64,11 @@ def test_what_a_group_cannot_have_is_refused(mysql: dict[str, Any], volume: dict
     with pytest.raises(SettingsError, match="nothing was created") as refused:
         settings.parse(given)
     assert said in str(refused.value)
+
+
+def test_a_group_takes_other_options_of_what_it_needs_and_decides() -> None:
+    given = {"performance_schema": True, "performance_schema_max_digest_length": 0, "relay_log_space_limit": 0}
+    assert planned(config=given).database is not None
 
 
 def test_a_group_needs_the_agent() -> None:
