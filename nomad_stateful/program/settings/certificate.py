@@ -39,12 +39,17 @@ class TlsCertificate(Section):
     )
 
     @property
-    def server_name(self) -> str:
-        """A name that the certificate has, for clients that verify one; empty where it has none."""
+    def names(self) -> list[str]:
+        """Names that the certificate has, for clients that verify one; of a wildcard one that it stands for."""
         try:
-            return next(iter(_names(self.certificate)), "")
+            return _names(self.certificate)
         except (ValueError, IndexError, StopIteration):
-            return ""
+            return []
+
+    @property
+    def server_name(self) -> str:
+        """The first of its names; empty where it has none."""
+        return next(iter(self.names), "")
 
 
 def _names(pem: str) -> list[str]:

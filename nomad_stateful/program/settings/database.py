@@ -74,7 +74,11 @@ class DatabaseSection(Section):
     kind: ClassVar[Database]
     """Which database it is."""
 
-    job_id: ServiceName = Field("server", description="Id of the job and name of its service.")
+    job_id: ServiceName = Field(
+        "server",
+        description="Id of the job and name of its service; of a `group` 56 characters at most, since others are made "
+        "of it.",
+    )
     volume: Identifier = Field(description="Name of the volume that holds the data.")
     port: int = Field(0, ge=0, le=65535, description="Port on the client; 0 lets Nomad choose one.")
     task_driver: Literal["docker"] = Field("docker", description="Nomad's task driver: only docker.")
@@ -107,7 +111,8 @@ class DatabaseSection(Section):
     restart_delay: Duration = Field("5s", description="Pause before a restart.")
     kill_timeout: Duration = Field(
         "30s",
-        description="Time the server has to shut down; a client cuts it to its `max_kill_timeout`, 30s by default.",
+        description="Time the server has to shut down; a client cuts it to its `max_kill_timeout`, 30s by default. "
+        "Of a `group` 30s or more: a member hands the primary over first.",
     )
     stop_after_disconnect: DisconnectTime = Field(
         DISCONNECT_TIME,

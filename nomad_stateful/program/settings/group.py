@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from nomad_stateful.nomad.deadlines import seconds
 from nomad_stateful.program.settings.errors import Refusal
 from nomad_stateful.program.settings.types import MOST_CPU_MHZ, MOST_MEMORY_MIB, PinnedImage, Section
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 SIZE = 3
 """Members: the fewest of which one may be lost."""
 _LEAST_MIB = 512
+# jobs/mysql/member.sh takes up to 20 s to hand the primary over, and only then asks the server to stop.
+_LEAST_KILL_S = 30
+# The longest name that is made of a job's id, which is a service and a host: JOBID-router, of 63 characters at most.
+_LONGEST_JOB_ID = 56
+# HAProxy's with `init-state`, by which a router that starts leads nowhere until it knows the primary.
+_LEAST_ROUTER = (3, 1)
 
 
 class Router(Section):
@@ -63,29 +70,71 @@ def router_name(job_id: str) -> str:
 
 def check(section: DatabaseSection, group: ReplicationGroup) -> None:
     """Raises Refusal for what a group cannot have."""
-    ports = {"port": section.port, "group.memberPort": group.member_port}
-    ports |= {"group.agentPort": group.agent_port, "group.readPort": group.read_port}
     if section.port == 0:
         raise Refusal("port", 0, "the routers of a group have one port on every client", "set it, such as 3306")
+    ports = _ports(section, group)
     for key, port in ports.items():
         if first := next((other for other, used in ports.items() if used == port and other != key), None):
             raise Refusal(first, port, f"{key} is the same port, and both are on each client", "set another")
     if section.tls == "off":
         raise Refusal("tls", "off", "members copy from each other by TLS alone", "set preferred or required")
+    _check_names(section)
     _check_image(section)
+    _check_router(section, group.router)
     least_mib = _LEAST_MIB + group.message_cache_mib
     if section.memory_mib < least_mib:
         rule = f"a member needs {_LEAST_MIB} MiB and group.messageCacheMib, which is {group.message_cache_mib}"
         raise Refusal("memoryMib", section.memory_mib, rule, f"set {least_mib} or more")
+    if seconds(section.kill_timeout) < _LEAST_KILL_S:
+        rule = "a member hands the primary over before its server stops, which takes up to 20 s"
+        raise Refusal("killTimeout", section.kill_timeout, rule, f"set {_LEAST_KILL_S}s or more")
+
+
+def _ports(section: DatabaseSection, group: ReplicationGroup) -> dict[str, int]:
+    """Returns the ports on clients by their settings: those of the routers on each, those of members on three."""
+    ports = {"port": section.port, "group.memberPort": group.member_port}
+    return ports | {"group.agentPort": group.agent_port, "group.readPort": group.read_port}
+
+
+def _check_names(section: DatabaseSection) -> None:
+    """The members' names are ones of hosts, and each is in the certificate by which they verify each other."""
+    if len(section.job_id) > _LONGEST_JOB_ID:
+        longest = f"{router_name('JOBID')}, a host's and a service's, of 63 characters at most"
+        rule = f"a group takes {_LONGEST_JOB_ID} characters at most: other names are made of it, such as {longest}"
+        raise Refusal("jobId", section.job_id, rule, "shorten it")
+    given = section.tls_certificate
+    if given is None or not given.ca:
+        return
+    known = {name.lower() for name in given.names}
+    if lacking := ", ".join(name for name in member_names(section.job_id) if name.lower() not in known):
+        raise Refusal(
+            "tlsCertificate.certificate",
+            f"for {', '.join(given.names)}" if given.names else "without a subjectAltName",
+            f"with tlsCertificate.ca the members verify each other by their names, and it lacks {lacking}",
+            "have it issued with these as DNS names of its subjectAltName, or remove ca",
+        )
 
 
 def _check_image(section: DatabaseSection) -> None:
     version, replication = section.kind.image_version(section.image), section.kind.group
-    if version is None or replication is None or version[1][:2] >= replication.least_version[: len(version[1])]:
+    if version is None or replication is None or not _is_older(version[1], replication.least_version):
         return
     least = ".".join(map(str, replication.least_version))
     rule = f"a group is of {section.kind.title} {least} or newer"
     raise Refusal("image", section.image, rule, "set a newer one, or remove group")
+
+
+def _check_router(section: DatabaseSection, router: Router) -> None:
+    version = section.kind.image_version(router.image)
+    if version is None or not version[0].rpartition("/")[2].startswith("haproxy"):
+        return
+    if _is_older(version[1], _LEAST_ROUTER):
+        rule = "the routers need HAProxy 3.1 or newer, for its init-state"
+        raise Refusal("group.router.image", router.image, rule, "set a newer one, such as haproxy:3.2.9")
+
+
+def _is_older(version: tuple[int, ...], least: tuple[int, int]) -> bool:
+    return version[:2] < least[: len(version)]
 
 
 def could_be(section: DatabaseSection, volume: Volume) -> bool:

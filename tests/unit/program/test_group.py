@@ -1,4 +1,4 @@
-"""MySQL as a group of three servers: what its settings refuse, and the jobs that they come to."""
+"""MySQL as a group of three servers: the jobs that its settings come to."""
 
 from __future__ import annotations
 
@@ -27,55 +27,6 @@ def config(mysql: dict[str, Any] | None = None, volume: dict[str, Any] | None = 
 
 def planned(**mysql: Any) -> plan.Plan:
     return plan.of(settings.parse(config(mysql)), "nomad-stateful/dev")
-
-
-@pytest.mark.parametrize(
-    ("mysql", "volume", "said"),
-    [
-        ({}, {"count": 2, "zones": ZONES[:2]}, "mysql.volume is data: a group has 3 volumes in 3 zones, and it is 2"),
-        ({}, {"zones": ZONES[:2]}, "a group has 3 volumes in 3 zones, and it is 3 in us-west-2a, us-west-2b"),
-        ({}, {"count": None, "zones": [], "zone": ZONES[0]}, "and it is 1 in us-west-2a"),
-        ({"port": 0}, {}, "mysql.port is 0: the routers of a group have one port on every client"),
-        ({"group": {"memberPort": 3307}}, {}, "group.memberPort is the same port"),
-        ({"tls": "off"}, {}, "mysql.tls is off: members copy from each other by TLS alone"),
-        ({"image": "mysql:8.0.44"}, {}, "mysql.image is mysql:8.0.44: a group is of MySQL 8.4 or newer"),
-        ({"memoryMib": 600}, {}, "mysql.memoryMib is 600: a member needs 512 MiB and group.messageCacheMib"),
-        ({"config": {"group-replication-consistency": "EVENTUAL"}}, {}, "group decides options that begin with"),
-        ({"serverArgs": ["--loose-group_replication_bootstrap_group=ON"]}, {}, "group decides options that begin with"),
-        ({"config": {"server_id": 7}}, {}, "mysql.config.server_id is 7: group decides server-id"),
-        ({"config": {"super-read-only": True}}, {}, "group decides"),
-        (
-            {"config": {"relay_log_recovery": True}},
-            {},
-            "config.relay_log_recovery is ON: group decides relay-log-recovery",
-        ),
-        ({"serverArgs": ["--skip-relay-log-purge"]}, {}, "group decides relay-log-purge"),
-        ({"config": {"performance_schema": False}}, {}, "performance_schema is OFF: group needs performance-schema ON"),
-        ({"config": {"performance-schema": 0}}, {}, "group needs performance-schema ON: by it the agent asks"),
-        ({"serverArgs": ["--skip-performance-schema"]}, {}, "group needs performance-schema ON: by it the agent asks"),
-        ({"serverArgs": ["--skip-log-bin"]}, {}, "group needs every transaction in the binary logs"),
-        ({"config": {"sync_binlog": 0}}, {}, "group needs sync-binlog 1"),
-        ({"users": [{"name": "nomad_group", "database": "shop"}], "databases": ["shop"]}, {}, "account is reserved"),
-        ({"group": False}, {}, "mysql.group"),
-    ],
-)
-def test_what_a_group_cannot_have_is_refused(mysql: dict[str, Any], volume: dict[str, Any], said: str) -> None:
-    given = config(mysql, volume)
-    with pytest.raises(SettingsError, match="nothing was created") as refused:
-        settings.parse(given)
-    assert said in str(refused.value)
-
-
-def test_a_group_takes_other_options_of_what_it_needs_and_decides() -> None:
-    given = {"performance_schema": True, "performance_schema_max_digest_length": 0, "relay_log_space_limit": 0}
-    assert planned(config=given).database is not None
-
-
-def test_a_group_needs_the_agent() -> None:
-    given = config()
-    del given["agentImage"]
-    with pytest.raises(SettingsError, match=r"mysql\.group runs in docker, by the agent's image"):
-        settings.parse(given)
 
 
 def test_an_empty_section_is_a_group_and_a_missing_one_is_not() -> None:

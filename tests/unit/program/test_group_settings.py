@@ -1,0 +1,103 @@
+"""What the settings of MySQL as a group of three servers refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nomad_stateful.program import settings
+from nomad_stateful.program.settings import SettingsError
+from tests.certificates import Authority
+from tests.unit.program.test_group import ZONES, config, planned
+
+
+def refused(given: dict[str, Any]) -> str:
+    with pytest.raises(SettingsError, match="nothing was created") as error:
+        settings.parse(given)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("mysql", "volume", "said"),
+    [
+        ({}, {"count": 2, "zones": ZONES[:2]}, "mysql.volume is data: a group has 3 volumes in 3 zones, and it is 2"),
+        ({}, {"zones": ZONES[:2]}, "a group has 3 volumes in 3 zones, and it is 3 in us-west-2a, us-west-2b"),
+        ({}, {"count": None, "zones": [], "zone": ZONES[0]}, "and it is 1 in us-west-2a"),
+        ({"port": 0}, {}, "mysql.port is 0: the routers of a group have one port on every client"),
+        ({"group": {"memberPort": 3307}}, {}, "group.memberPort is the same port"),
+        ({"tls": "off"}, {}, "mysql.tls is off: members copy from each other by TLS alone"),
+        ({"image": "mysql:8.0.44"}, {}, "mysql.image is mysql:8.0.44: a group is of MySQL 8.4 or newer"),
+        ({"jobId": "m" * 57}, {}, "a group takes 56 characters at most: other names are made of it"),
+        ({"killTimeout": "29s"}, {}, "mysql.killTimeout is 29s: a member hands the primary over before"),
+        *(
+            ({"group": {"router": {"image": image}}}, {}, f"router.image is {image}: the routers need HAProxy 3.1")
+            for image in ("haproxy:3.0.5", "haproxy:2.9-alpine", "haproxy:2", "haproxytech/haproxy-debian:3.0")
+        ),
+        ({"memoryMib": 600}, {}, "mysql.memoryMib is 600: a member needs 512 MiB and group.messageCacheMib"),
+        ({"config": {"group-replication-consistency": "EVENTUAL"}}, {}, "group decides options that begin with"),
+        ({"serverArgs": ["--loose-group_replication_bootstrap_group=ON"]}, {}, "group decides options that begin with"),
+        ({"config": {"server_id": 7}}, {}, "mysql.config.server_id is 7: group decides server-id"),
+        ({"config": {"super-read-only": True}}, {}, "group decides"),
+        ({"config": {"relay_log_recovery": True}}, {}, "relay_log_recovery is ON: group decides relay-log-recovery"),
+        ({"serverArgs": ["--skip-relay-log-purge"]}, {}, "group decides relay-log-purge"),
+        ({"config": {"performance_schema": False}}, {}, "performance_schema is OFF: group needs performance-schema ON"),
+        ({"config": {"performance-schema": 0}}, {}, "group needs performance-schema ON: by it the agent asks"),
+        ({"serverArgs": ["--skip-performance-schema"]}, {}, "group needs performance-schema ON: by it the agent asks"),
+        ({"serverArgs": ["--skip-log-bin"]}, {}, "group needs every transaction in the binary logs"),
+        ({"config": {"sync_binlog": 0}}, {}, "group needs sync-binlog 1"),
+        ({"users": [{"name": "nomad_group", "database": "shop"}], "databases": ["shop"]}, {}, "account is reserved"),
+        ({"group": False}, {}, "mysql.group"),
+    ],
+)
+def test_what_a_group_cannot_have_is_refused(mysql: dict[str, Any], volume: dict[str, Any], said: str) -> None:
+    assert said in refused(config(mysql, volume))
+
+
+def test_a_group_takes_other_options_of_what_it_needs_and_decides() -> None:
+    given = {"performance_schema": True, "performance_schema_max_digest_length": 0, "relay_log_space_limit": 0}
+    assert planned(config=given).database is not None
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        *("haproxy:3", "haproxy:3.1", "haproxy:3.2.9-alpine", "haproxy:lts", f"haproxy@sha256:{'0' * 64}"),
+        # The version of an image of one's own says nothing of the HAProxy in it.
+        "registry.example.com/our-router:1.2",
+    ],
+)
+def test_routers_have_an_image_that_is_new_enough_or_does_not_say(image: str) -> None:
+    assert planned(group={"router": {"image": image}}).database is not None
+
+
+def test_a_group_takes_the_longest_job_id_and_the_shortest_kill_timeout() -> None:
+    names = {job.job_id for job in planned(jobId="m" * 56, killTimeout="30s").jobs}
+    assert max(map(len, names)) == 63
+
+
+def certificate(folder: Path, *names: str) -> dict[str, str]:
+    """Returns a certificate with these names, as it stands in the settings."""
+    own = Authority.made(folder, ",".join(f"DNS:{name}" for name in names))
+    return {"certificate": own.read("server-cert.pem"), "key": "private", "ca": own.read("ca.pem")}
+
+
+def test_the_certificate_of_members_that_verify_each_other_has_the_name_of_each(tmp_path: Path) -> None:
+    one = certificate(tmp_path / "one", "db.example", "mysql-server-1")
+    said = refused(config({"tlsCertificate": one}))
+    assert (
+        "mysql.tlsCertificate.certificate is for db.example, mysql-server-1: with tlsCertificate.ca the members" in said
+    )
+    assert "it lacks mysql-server-2, mysql-server-3. Have it issued with these as DNS names" in said
+    assert planned(tlsCertificate={key: one[key] for key in ("certificate", "key")}).database is not None
+    each = certificate(tmp_path / "each", "mysql-server-1", "MySQL-server-2", "mysql-server-3")
+    assert planned(tlsCertificate=each).database is not None
+    assert "it lacks mysql-a-1, mysql-a-2, mysql-a-3" in refused(config({"tlsCertificate": each, "jobId": "mysql-a"}))
+
+
+def test_a_group_needs_the_agent() -> None:
+    given = config()
+    del given["agentImage"]
+    with pytest.raises(SettingsError, match=r"mysql\.group runs in docker, by the agent's image"):
+        settings.parse(given)
