@@ -88,6 +88,7 @@ class Settings(Section):
         if database is not None:
             rules.check_database(database, self.volumes)
             consumer_rules.check_backup(database, self.volumes)
+            rules.check_ports(database, self.consumers, self.metrics, self.placement.node_pool)
         for consumer in self.consumers:
             consumer_rules.check_consumer(consumer, self.volumes)
         check_metrics(self.metrics, database, self.plugins)

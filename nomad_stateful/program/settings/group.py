@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -88,6 +89,15 @@ def check(section: DatabaseSection, group: ReplicationGroup) -> None:
     if seconds(section.kill_timeout) < _LEAST_KILL_S:
         rule = "a member hands the primary over before its server stops, which takes up to 20 s"
         raise Refusal("killTimeout", section.kill_timeout, rule, f"set {_LEAST_KILL_S}s or more")
+
+
+def check_ports(section: DatabaseSection, group: ReplicationGroup, others: Iterable[tuple[str, int]]) -> None:
+    """Raises Refusal for a port of another job, by its setting, that clients have for a member or a router."""
+    own = {port: key for key, port in _ports(section, group).items()}
+    for key, port in others:
+        if port in own:
+            rule = f"{section.kind.name}.{own[port]} is the same port of the clients"
+            raise Refusal(key, port, rule, "set another, or 0, by which Nomad chooses one")
 
 
 def _ports(section: DatabaseSection, group: ReplicationGroup) -> dict[str, int]:

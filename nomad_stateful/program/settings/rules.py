@@ -2,12 +2,15 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.program.settings import group, mount_flags
+from nomad_stateful.program.settings.consumer import Consumer
 from nomad_stateful.program.settings.database import DatabaseSection
 from nomad_stateful.program.settings.errors import Refusal
 from nomad_stateful.program.settings.failover import Failover
+from nomad_stateful.program.settings.metrics import Metrics, database_exporter
 from nomad_stateful.program.settings.plugin import Plugin
 from nomad_stateful.program.settings.volume import Volume
 
@@ -164,6 +167,27 @@ def check_database(section: DatabaseSection, volumes: list[Volume]) -> None:
         )
     if is_group:
         group.check_volumes(section, volume)
+
+
+def check_ports(section: DatabaseSection, consumers: Iterable[Consumer], metrics: Metrics | None, pool: str) -> None:
+    """No other job has a port on clients that a group has there; its clients are those of the node pool."""
+    if section.replication is not None:
+        near = [one for one in consumers if "all" in (pool, one.node_pool) or one.node_pool in (None, pool)]
+        group.check_ports(section, section.replication, _ports(section, near, metrics))
+
+
+def _ports(
+    section: DatabaseSection, consumers: Iterable[Consumer], metrics: Metrics | None
+) -> Iterator[tuple[str, int]]:
+    """Yields the setting and the port on the client of exporters and consumers."""
+    exporter = database_exporter(metrics, section)
+    if exporter is not None:
+        yield f"metrics.{section.kind.name}.port", exporter.port
+    if metrics is not None and metrics.volumes is not None:
+        yield "metrics.volumes.port", metrics.volumes.port
+    for consumer in consumers:
+        for index, port in enumerate(consumer.ports):
+            yield f"consumers.{consumer.name}.ports.{index}.static", port.static
 
 
 def check_agent(image: str | None, section: DatabaseSection | None, failover: Failover | None) -> None:

@@ -96,6 +96,39 @@ def test_the_certificate_of_members_that_verify_each_other_has_the_name_of_each(
     assert "it lacks mysql-a-1, mysql-a-2, mysql-a-3" in refused(config({"tlsCertificate": each, "jobId": "mysql-a"}))
 
 
+def consumer(*ports: int, **more: Any) -> dict[str, Any]:
+    labelled = [{"label": f"p{index}", "static": port} for index, port in enumerate(ports)]
+    own = {"name": "one", "image": "one:1", "mounts": [{"volume": "one", "path": "/data"}], "ports": labelled}
+    return {"consumers": [own | more]}
+
+
+def with_others(**others: Any) -> dict[str, Any]:
+    given = config() | others
+    given["volumes"].append({"name": "one", "zone": ZONES[0], "sizeGib": 1})
+    return given
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ({"metrics": {"mysql": {"port": 3307}}}, "metrics.mysql.port is 3307: mysql.group.readPort is the same port"),
+        ({"metrics": {"volumes": {"port": 13307}}}, "metrics.volumes.port is 13307: mysql.group.agentPort is the same"),
+        (consumer(3306), "consumers.one.ports.0.static is 3306: mysql.port is the same port"),
+        (
+            consumer(0, 13306, nodePool="all"),
+            "consumers.one.ports.1.static is 13306: mysql.group.memberPort is the same",
+        ),
+    ],
+)
+def test_no_other_job_has_a_port_of_a_group_on_its_clients(others: dict[str, Any], said: str) -> None:
+    assert said in refused(with_others(**others))
+
+
+@pytest.mark.parametrize("others", [consumer(3306, nodePool="other"), consumer(0, 3308) | {"metrics": True}])
+def test_others_have_other_ports_or_other_clients(others: dict[str, Any]) -> None:
+    assert settings.parse(with_others(**others)).database is not None
+
+
 def test_a_group_needs_the_agent() -> None:
     given = config()
     del given["agentImage"]
