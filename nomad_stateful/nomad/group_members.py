@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,21 @@ from nomad_stateful.nomad.running_job import Endpoint, endpoint
 
 ONLINE, PRIMARY = "ONLINE", "PRIMARY"
 _TIMEOUT_S = 3.0
+# Of the agent's arguments, in jobs/database.nomad.hcl.
+_TOLD = frozenset({"--group", "--first", "--members"})
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What the job of a member is told of its replication group."""
+
+    name: str
+    """Of the job's own group, such as mysql."""
+    jobs: tuple[str, ...]
+    """Of all members."""
+    first: str
+    """The member that begins the group."""
+    group_id: str
 
 
 @dataclass(frozen=True)
@@ -69,6 +85,29 @@ def ask(nomad: NomadApi, namespace: str, job: str, group: str) -> MemberState:
     if at is None:
         return MemberState(job, why=f"no allocation of it runs (`nomad-stateful explain {job}`)")
     return _asked(job, at)
+
+
+def of_job(job: Mapping[str, Any]) -> Membership | None:
+    """Returns what a job is told that runs a member; None of another job, or one that is stopped."""
+    tasks = [(group, task) for group in job.get("TaskGroups") or [] for task in group.get("Tasks") or []]
+    for group, task in tasks if not job.get("Stop") else []:
+        words = [str(word).partition("=") for word in (task.get("Config") or {}).get("args") or []]
+        told = {name: value for name, _, value in words}
+        if task.get("Name") == "group" and told.keys() >= _TOLD:
+            jobs = tuple(one.partition(":")[0] for one in told["--members"].split(","))
+            return Membership(str(group["Name"]), jobs, told["--first"], told["--group"])
+    return None
+
+
+def others_away(found: Sequence[MemberState], job: str) -> str:
+    """Returns which other member is not ONLINE; "" if none."""
+    return "; ".join(str(one) for one in found if one.job != job and not one.is_online)
+
+
+def is_in_group(found: Sequence[MemberState], job: str) -> bool:
+    """Returns whether a member is in a group that can go on: by what it says, or else by what another one sees."""
+    own = next((one for one in found if one.job == job), MemberState(job))
+    return own.is_online if own.state else any(job in one.view for one in found if one.is_online)
 
 
 def _asked(job: str, at: Endpoint) -> MemberState:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.nomad import group_members
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.group_members import MemberState, ask
 from nomad_stateful.nomad.paths import job_path
@@ -94,7 +95,7 @@ def others_away(nomad: NomadApi, server: DatabaseOutputs | None, namespace: str,
     """Returns which other member of a job's group is not ONLINE, so that this one has to stay; "" if none."""
     if server is None or namespace != server.namespace or job not in [one.job for one in server.members]:
         return ""
-    return "; ".join(str(one) for one in states(nomad, server) if one.job != job and not one.is_online)
+    return group_members.others_away(states(nomad, server), job)
 
 
 @dataclass(frozen=True)

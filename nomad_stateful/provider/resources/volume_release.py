@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
 from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad import attaching, consumer_job, volume_claims
+from nomad_stateful.nomad import attaching, consumer_job, group_members, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
+from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.nomad.volume_claims import Claim
@@ -28,6 +29,7 @@ from nomad_stateful.waiting import Backoff, Context, Pending, Progress, Stopwatc
 EC2_POLL_S = 1.0
 # Nomad looks at a controller every 30 s, and waits as long for its answer.
 _CONTROLLERS_S = 90.0
+_MEMBERS_POLL_S = 1.0
 # A detachment that Nomad asked for begins at once.
 STRAY_S = 10.0
 _EBS_ID = re.compile(r"vol-[0-9a-f]{8,32}")
@@ -37,14 +39,21 @@ class VolumeRelease(ResourceInAccount):
     """Its deletion waits until the volume is released. It never forces anything off.
 
     Before its consumer is started, and before it changes (`triggers`), it waits until Nomad attaches and detaches:
-    while a controller is unhealthy, Nomad may skip both (nomad_stateful/nomad/controllers.py).
+    while a controller is unhealthy, Nomad may skip both (nomad_stateful/nomad/controllers.py). Of a replication group a
+    member stays as it is until the others are ONLINE.
     """
 
     table = VOLUME_RELEASE
 
-    def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:
+    def __init__(
+        self,
+        api: Callable[[], NomadApi],
+        ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes,
+        ask: Callable[[NomadApi, str, str, str], MemberState] = group_members.ask,
+    ) -> None:
         self._api = api
         self._ebs = ebs
+        self._ask = ask
 
     def refusals(self, ctx: Context, olds: Props, inputs: Props) -> list[CheckFailure]:
         return [*_external_id_failures(inputs), *_moved(olds, inputs)]
@@ -57,21 +66,22 @@ class VolumeRelease(ResourceInAccount):
         return Diff(detailed, delete_before_replace=True)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
-        self._await_attachable(ctx, inputs)
+        self._await_changeable(ctx, inputs)
         release_id = secrets.token_hex(8)
         return release_id, inputs | {"releaseId": release_id}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         if inputs.get("triggers", {}) != old_inputs.get("triggers", {}):
-            self._await_attachable(ctx, inputs)
+            self._await_changeable(ctx, inputs)
         return inputs | {"releaseId": state["releaseId"]}
 
-    def _await_attachable(self, ctx: Context, inputs: Props) -> None:
+    def _await_changeable(self, ctx: Context, inputs: Props) -> None:
         """Waits until the consumer can be stopped and started. Raises ProviderError at the deadline."""
         if not inputs.get("consumerJobId"):
             return
         limit_s = ctx.timeout_s or inputs["timeoutS"]
-        lacks = self._unattachable(ctx, inputs, limit_s)
+        progress = Progress(ctx, limit_s)
+        lacks = self._unattachable(progress, inputs)
         if lacks:
             raise ProviderError(
                 f"job {inputs['consumerJobId']} is left as it is: after {limit_s:.0f} s {'; '.join(lacks)}. Nomad may "
@@ -80,12 +90,36 @@ class VolumeRelease(ResourceInAccount):
                 "nothing claims it, or loses it while it is mounted. See `nomad plugin status -verbose`, fix the cause "
                 "or restart that allocation (`nomad alloc restart`), and run the same command again"
             )
+        self._await_others(progress, inputs)
 
-    def _unattachable(self, ctx: Context, wanted: Props, limit_s: float) -> list[str]:
+    def _await_others(self, progress: Progress, wanted: Props) -> None:
+        """Waits until the group of a member can do without it. Raises ProviderError at the deadline."""
+        api, namespace, job_id = self._api(), wanted["namespace"], wanted["consumerJobId"]
+        group = group_members.of_job(ConsumerJob(api, namespace, job_id).read() or {})
+        if group is None:
+            return
+
+        def look() -> Pending | None:
+            found = progress.ctx.call(lambda: [self._ask(api, namespace, one, group.name) for one in group.jobs])
+            if any(one.at for one in found) and not any(one.state for one in found):
+                said = "; ".join(map(str, found))
+                progress.ctx.log("warning", f"job {job_id} changes though no member of its group can be asked: {said}")
+            away = group_members.is_in_group(found, job_id) and group_members.others_away(found, job_id)
+            return Pending(f"waiting until the other members of its group are ONLINE: {away}") if away else None
+
+        if isinstance(pending := progress.wait(look, _MEMBERS_POLL_S), Pending):
+            raise ProviderError(
+                f"job {job_id} is left as it is after {progress.limit_s:.0f} s of {pending}. It is in a replication "
+                "group, which could not write with this one away too. Bring that member back (`nomad-stateful explain` "
+                "and `doctor`; docs/group.md), and run the same command again. Where the new settings are what brings "
+                "it back: `pulumi up --target '**MEMBER**'`, with its job's name, changes that one alone"
+            )
+
+    def _unattachable(self, progress: Progress, wanted: Props) -> list[str]:
         api, namespace = self._api(), wanted["namespace"]
         job = ConsumerJob(api, namespace, wanted["consumerJobId"]).read() or {}
         volumes = attaching.registered(api, namespace, {wanted["volumeId"], *volume_ids(job)})
-        return attaching.await_attachable(Progress(ctx, limit_s), api, volumes)
+        return attaching.await_attachable(progress, api, volumes)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         wanted = self.table.defaults | state
@@ -135,7 +169,8 @@ class VolumeRelease(ResourceInAccount):
             return False
         if job.get("Stop"):
             return True
-        if lacks := self._unattachable(ctx, wanted, min(_CONTROLLERS_S, ctx.timeout_s or wanted["timeoutS"])):
+        limit_s = min(_CONTROLLERS_S, ctx.timeout_s or wanted["timeoutS"])
+        if lacks := self._unattachable(Progress(ctx, limit_s), wanted):
             ctx.log("warning", f"stopping job {consumer.job_id} though {'; '.join(lacks)}")
         consumer.stop(ctx, f"volume {volume_id}, which it uses, is being released")
         return False

@@ -1,0 +1,119 @@
+"""A member of a replication group changes once the others are ONLINE: the group never has two away at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from nomad_stateful import jobspec
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.group_members import MemberState
+from nomad_stateful.nomad.running_job import Endpoint
+from nomad_stateful.provider.resources import volume_release
+from nomad_stateful.provider.resources.volume_release import VolumeRelease
+from nomad_stateful.waiting import Context
+from tests.fake_nomad import FakeNomad
+
+JOBS = ("db-1", "db-2", "db-3")
+INPUTS: dict[str, Any] = {
+    "volumeId": "data[1]",
+    "namespace": "default",
+    "backend": "none",
+    "consumerJobId": "db-2",
+    "triggers": {"job": "1"},
+    "timeoutS": 0.05,
+}
+STATE = INPUTS | {"releaseId": "r1"}
+ARGUMENTS = ["group", "--group=a1a1", "--member=db-2", "--first=db-1", "--members=db-1:13306,db-2:13306,db-3:13306"]
+AGENT = {"Name": "group", "Config": {"args": ARGUMENTS}}
+JOB = {"Stop": False, "TaskGroups": [{"Name": "mysql", "Count": 1, "Tasks": [{"Name": "mysql"}, AGENT]}]}
+ONLINE = MemberState("", Endpoint("a", "n", "client", "10.0.0.1", 13307), "ONLINE", "SECONDARY", view=JOBS)
+AWAY = MemberState("", why="no allocation of it runs")
+OFFLINE = replace(ONLINE, state="OFFLINE", role="", view=())
+MUTE = replace(ONLINE, state="", role="", view=(), why="its agent does not answer")
+ALONE = replace(ONLINE, majority=False)
+
+
+@dataclass
+class Members:
+    """What the members say, each time they are asked; the last answer stays."""
+
+    says: dict[str, list[MemberState]] = field(default_factory=dict)
+    asked: int = 0
+
+    def ask(self, _api: NomadApi, namespace: str, job: str, group: str) -> MemberState:
+        assert (namespace, group) == ("default", "mysql")
+        self.asked += 1
+        said = self.says[job]
+        return replace(said.pop(0) if len(said) > 1 else said[0], job=job)
+
+
+@pytest.fixture
+def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
+    monkeypatch.setattr(volume_release, "_MEMBERS_POLL_S", 0.005)
+    nomad.put("job/db-2", JOB)
+    return nomad
+
+
+def change(
+    nomad: FakeNomad, first: Any, own: MemberState, third: MemberState = ONLINE, limit_s: float = 0.05
+) -> tuple[Members, list[str]]:
+    """Changes the second member's gate; returns whom it asked, and what it logged."""
+    first = first if isinstance(first, list) else [first]
+    members, logged = Members(dict(zip(JOBS, (first, [own], [third]), strict=True))), list[str]()
+    context = Context(timeout_s=limit_s, sink=lambda _severity, text, _urn, _ephemeral: logged.append(text))
+    release = VolumeRelease(lambda: nomad.api, ask=members.ask)
+    changed = release.update(context, "r1", STATE, INPUTS, INPUTS | {"triggers": {"job": "2"}})
+    assert changed["triggers"] == {"job": "2"}
+    return members, logged
+
+
+@pytest.mark.parametrize("first", [AWAY, OFFLINE, MUTE, ALONE])
+@pytest.mark.parametrize("own", [ONLINE, MUTE])
+def test_a_member_of_two_is_left_as_it_is(nomad: FakeNomad, first: MemberState, own: MemberState) -> None:
+    with pytest.raises(ProviderError, match=r"job db-2 is left as it is .*ONLINE: db-1 ") as failed:
+        change(nomad, first, own)
+    assert "Bring that member back" in str(failed.value)
+    assert nomad.writes == []
+
+
+def test_it_changes_once_the_other_is_back(nomad: FakeNomad) -> None:
+    members, logged = change(nomad, [AWAY, replace(OFFLINE, state="RECOVERING"), ONLINE], ONLINE, limit_s=60)
+    assert members.asked == 9
+    assert logged[0].startswith("waiting until the other members of its group are ONLINE: db-1 cannot be asked: no ")
+
+
+@pytest.mark.parametrize("own", [AWAY, OFFLINE, ALONE])
+def test_one_that_is_in_no_group_takes_nobody_away(nomad: FakeNomad, own: MemberState) -> None:
+    """Also where its own agent is away, and those that are in the group do not see it."""
+    seen = replace(ONLINE, view=("db-1", "db-3"))
+    assert change(nomad, AWAY, own, replace(ONLINE, view=("db-3",)))[0].asked == 3
+    assert change(nomad, OFFLINE, MUTE, replace(ONLINE, view=("db-3",)))[0].asked == 3
+    assert change(nomad, seen, own, seen)[0].asked == 3
+
+
+@pytest.mark.parametrize("all_say", [OFFLINE, AWAY])
+def test_a_group_that_has_not_begun_is_not_waited_for(nomad: FakeNomad, all_say: MemberState) -> None:
+    members, logged = change(nomad, all_say, all_say, AWAY)
+    assert (members.asked, logged) == (3, [])
+
+
+def test_where_no_agent_can_be_reached_it_warns(nomad: FakeNomad) -> None:
+    [warning] = change(nomad, MUTE, MUTE, AWAY)[1]
+    assert warning.startswith("job db-2 changes though no member of its group can be asked: db-1 cannot be asked: its")
+
+
+@pytest.mark.parametrize(
+    "job", [JOB | {"Stop": True}, {"TaskGroups": [{"Name": "mysql", "Tasks": [{"Name": "mysql"}]}]}, None]
+)
+def test_of_a_single_server_or_a_stopped_one_nobody_is_asked(nomad: FakeNomad, job: Any) -> None:
+    nomad.put("job/db-2", job)
+    assert change(nomad, AWAY, ONLINE)[0].asked == 0
+
+
+def test_the_job_file_names_the_members_where_they_are_looked_for() -> None:
+    text = jobspec.spec("database", {"server": {"database": "mysql"}, "job": {"id": "db-2", "namespace": "default"}})
+    assert all(word in text for word in ('["group"]', '"--group=${', '"--first=${', '"--members=${join(",", [for name'))
