@@ -9,7 +9,7 @@ from typing import Any
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.running_job import Endpoint, endpoint
 
-ONLINE, PRIMARY = "ONLINE", "PRIMARY"
+ONLINE, OFFLINE, PRIMARY = "ONLINE", "OFFLINE", "PRIMARY"
 _TIMEOUT_S = 3.0
 # Of the agent's arguments, in jobs/database.nomad.hcl.
 _TOLD = frozenset({"--group", "--first", "--members"})
@@ -52,6 +52,8 @@ class MemberState:
     """Its transactions, as a set of GTIDs."""
     received: str = ""
     """Those that it has received as well, and may not have executed."""
+    began: bool | None = None
+    """Whether it ever was in its group, which has begun then; None where its agent does not say."""
     why: str = ""
     """Why its state is not known, or why it may not write although it is the primary."""
 
@@ -64,6 +66,11 @@ class MemberState:
     def is_primary(self) -> bool:
         """Whether it is the one that writes."""
         return self.is_online and self.role == PRIMARY
+
+    @property
+    def never_began(self) -> bool:
+        """Whether it is in no group, and never was in its own."""
+        return self.state == OFFLINE and self.began is False
 
     @property
     def problem(self) -> str:
@@ -135,7 +142,8 @@ def _state(job: str, at: Endpoint, said: dict[str, Any]) -> MemberState:
     view = tuple(str(one["host"]) for one in said.get("members") or ())
     why = why if state or why else "its agent does not say what it is"
     held = {key: str(said.get(key) or "") for key in ("executed", "received", "unapplied")}
-    return MemberState(job, at, state, role, majority, lag_s, view, why=why, **held)
+    began = None if said.get("began") is None else bool(said["began"])
+    return MemberState(job, at, state, role, majority, lag_s, view, began=began, why=why, **held)
 
 
 def _line(error: Exception) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import group_members
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.consumer_job import ConsumerJob
-from nomad_stateful.nomad.group_members import MemberState
+from nomad_stateful.nomad.group_members import OFFLINE, MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import LIVE
@@ -78,17 +80,18 @@ class ReplicationGroup(DeclaredResource):
         """Stops the other members, one by one, while clients write on, and waits until the candidate has every row.
 
         Whoever leaves hands over first, so that the candidate is the primary at last; it takes writes only once it has
-        executed what it received. Raises ProviderError where it does not come to that; what was stopped stays so.
+        executed what it received. Of a group that never began the candidate has every row as it is. Raises
+        ProviderError where it does not come to that; what was stopped stays so.
         """
         record = self._record(inputs)
-        others = [ConsumerJob(self._api(), inputs["namespace"], job) for job in inputs["others"]]
+        others = [self._job(inputs, job) for job in inputs["others"]]
         decided = record.read()
         if decided is None and not any(_live(job) for job in others):
             return
         progress = Progress(ctx, ctx.timeout_s or inputs["timeoutS"])
-        self._await(progress, inputs, lambda: self._member(inputs).problem)
+        self._await(progress, inputs, partial(self._not_begun_with_all, inputs, others))
         for job in others:
-            if not (job.read() or {"Stop": True}).get("Stop"):
+            if not _is_stopped(job):
                 job.stop(ctx, f"{inputs['candidate']} goes on as a single server")
             self._await(progress, inputs, partial(self._not_ended, inputs, job))
         self._await(progress, inputs, partial(self._not_alone, inputs))
@@ -101,26 +104,58 @@ class ReplicationGroup(DeclaredResource):
             return Pending(f"waiting until {inputs['candidate']} has every row, alone: {why}") if why else None
 
         if isinstance(pending := progress.wait(look, _LOOK_EVERY_S), Pending):
+            api, namespace, group = self._api(), inputs["namespace"], inputs["memberGroup"]
+            names = [inputs["candidate"], *inputs["others"]]
+            writes = [one for one in names if self._ask(api, namespace, one, group).is_primary]
             raise ProviderError(
                 f"The group of {inputs['jobId']} is not dissolved within {progress.limit_s:.0f} s: {pending}. No row "
-                "is lost, and the members that run serve. See `nomad-stateful status`; this machine has to reach the "
-                "members' agents. Then run the same command again, or set group again"
+                f"is lost; {f'{writes[0]} takes writes' if writes else 'no member says that it takes writes'}. See "
+                "`nomad-stateful status`; this machine has to reach the members' agents. Then run the same command "
+                "again. Or set group again and run `pulumi up --refresh`: without it, members that were stopped stay so"
             )
 
+    def _not_begun_with_all(self, inputs: Props, others: list[ConsumerJob]) -> str:
+        """Returns why the candidate is no member in order, nor of a group that never began, with every row."""
+        first = self._member(inputs)
+        if not first.never_began:
+            return first.problem
+        for job in others:
+            other = self._member(inputs, job.job_id)
+            if not other.state:
+                # An empty volume may be in the place of one that was in the group.
+                if first.executed or _is_stopped(job) or not _allocations(job):
+                    continue
+                return f"{first}, it has no transaction, and {other}"
+            if not other.never_began:
+                return f"{first}, and {other}: that one may have been in the group"
+            if missing := _held(other) - _held(first):
+                return f"{first}, and lacks transactions that {other.job} has: {missing}"
+        return ""
+
     def _not_ended(self, inputs: Props, job: ConsumerJob) -> str:
-        found = _live(job)
-        return f"{job.job_id} ends on {', '.join(found)}" if found else self._member(inputs).problem
+        if found := _live(job):
+            return f"{job.job_id} ends on {', '.join(found)}"
+        member = self._member(inputs)
+        return "" if member.never_began else member.problem
 
     def _not_alone(self, inputs: Props) -> str:
         member = self._member(inputs)
         if member.problem:
-            return member.problem
+            return "" if member.never_began else member.problem
         if not member.is_primary or len(member.view) > 1:
             return f"it is {member.role} and sees {', '.join(member.view)}"
         return f"it has not executed {member.unapplied} yet" if member.unapplied else ""
 
-    def _member(self, inputs: Props) -> MemberState:
-        return self._ask(self._api(), inputs["namespace"], inputs["candidate"], inputs["memberGroup"])
+    def _member(self, inputs: Props, name: str = "") -> MemberState:
+        """Asks a member, or the candidate. A candidate without a job is the volume of the server before the group."""
+        job = self._job(inputs, name or inputs["candidate"])
+        said = self._ask(job.api, job.namespace, job.job_id, inputs["memberGroup"])
+        if said.at is None and not said.state and job.job_id == inputs["candidate"] and job.read() is None:
+            return MemberState(job.job_id, state=OFFLINE, began=False, why="there is no such job")
+        return said
+
+    def _job(self, inputs: Props, name: str) -> ConsumerJob:
+        return ConsumerJob(self._api(), inputs["namespace"], name)
 
     def _record(self, props: Props) -> GroupRecord:
         return GroupRecord(self._api(), props["namespace"], props["jobId"])
@@ -130,7 +165,18 @@ def _outputs(decided: Decision) -> Props:
     return {"first": decided.first, "groupId": decided.group_id}
 
 
+def _held(member: MemberState) -> GtidSet:
+    return GtidSet.parse(member.executed) | GtidSet.parse(member.received)
+
+
+def _is_stopped(job: ConsumerJob) -> bool:
+    return bool((job.read() or {"Stop": True}).get("Stop"))
+
+
 def _live(job: ConsumerJob) -> list[str]:
     """Returns where allocations of a job run that its client has not said to have ended."""
-    stubs = job.api.find(f"{job_path(job.job_id)}/allocations", namespace=job.namespace) or []
-    return [str(stub["NodeName"]) for stub in stubs if stub["ClientStatus"] in LIVE]
+    return [str(stub["NodeName"]) for stub in _allocations(job) if stub["ClientStatus"] in LIVE]
+
+
+def _allocations(job: ConsumerJob) -> Sequence[Mapping[str, Any]]:
+    return job.api.find(f"{job_path(job.job_id)}/allocations", namespace=job.namespace) or []

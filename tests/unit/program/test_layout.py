@@ -136,6 +136,7 @@ _LOGS = (
     "nomad_stateful/agent/",
     "nomad_stateful/operate/point_in_time/",
     "nomad_stateful/operate/group_recovery.py",
+    "nomad_stateful/provider/resources/replication_group.py",
 )
 """What copies and replays a server's logs, or compares members' transactions, and has to read their form."""
 

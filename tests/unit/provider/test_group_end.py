@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from nomad_stateful.waiting import Context
 from tests.fake_nomad import FakeNomad
 
 ID = "default/db"
+SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 OTHERS = ["db-2", "db-3"]
 BEGUN = Decision("db-1", "a1a1a1a1-0000-4000-8000-00000000000a")
 INPUTS = {
@@ -53,8 +55,10 @@ class Members:
             self.running.remove(name)
 
     def ask(self, _api: NomadApi, namespace: str, job: str, group: str) -> MemberState:
-        """Answers as the candidate's agent."""
-        assert (namespace, job, group) == ("default", "db-1", "mysql")
+        """Answers as the candidate's agent, the only one that is asked while all goes well."""
+        assert (namespace, group) == ("default", "mysql")
+        if job != "db-1":
+            return replace(MUTE, job=job)
         alone = self.running == [job]
         unapplied = self.unapplied.pop(0) if alone and self.unapplied else ""
         role = "PRIMARY" if alone else "SECONDARY"
@@ -99,6 +103,121 @@ def test_a_member_that_does_not_end_keeps_the_next_one(nomad: FakeNomad, members
     members.stops = True
     members._stopped(nomad, "db-2")
     assert dissolve(nomad, members) == INPUTS | GONE
+
+
+UNBORN = MemberState("", state="OFFLINE", began=False, why="waits")
+SERVED = replace(UNBORN, executed=f"{SOURCE}:1-9")
+MUTE = MemberState("", why="its agent does not answer")
+
+
+def undo(nomad: FakeNomad, members: Members, limit_s: float = 0.05, **said: Any) -> dict[str, Any]:
+    """Dissolves a group whose members say this; those that are not named say nothing."""
+
+    def ask(_api: NomadApi, _namespace: str, job: str, _group: str) -> MemberState:
+        found = said.get(job.replace("-", "_"), MUTE)
+        return replace(found if job == "db-1" or job in members.running else MUTE, job=job)
+
+    group = ReplicationGroup(lambda: nomad.api, ask)
+    return group.update(Context(timeout_s=limit_s), ID, STATE, STATE, INPUTS)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"db_1": SERVED, "db_2": UNBORN, "db_3": UNBORN},
+        {"db_1": SERVED, "db_2": replace(UNBORN, executed=f"{SOURCE}:1-8")},
+        {"db_1": SERVED},
+        {"db_1": UNBORN, "db_2": UNBORN, "db_3": UNBORN},
+    ],
+)
+def test_of_a_group_that_never_began_the_others_are_stopped(
+    nomad: FakeNomad, members: Members, said: dict[str, Any]
+) -> None:
+    assert undo(nomad, members, 5, **said) == INPUTS | GONE
+    assert members.running == ["db-1"]
+    assert GroupRecord(nomad.api, "default", "db").read() is None
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            {"db_1": SERVED, "db_2": replace(UNBORN, began=True)},
+            "db-2 is OFFLINE .*: that one may have been in the group",
+        ),
+        (
+            {"db_1": SERVED, "db_2": replace(UNBORN, state="ERROR")},
+            "db-2 is ERROR .*: that one may have been in the group",
+        ),
+        (
+            {"db_1": SERVED, "db_3": replace(UNBORN, began=None)},
+            "db-3 is OFFLINE .*: that one may have been in the group",
+        ),
+        ({"db_1": SERVED, "db_2": replace(SERVED, executed=f"{SOURCE}:8-10")}, f"that db-2 has: {SOURCE}:10"),
+        ({"db_1": UNBORN, "db_2": UNBORN}, "it has no transaction, and db-3 cannot be asked"),
+        ({"db_1": replace(SERVED, began=True)}, "alone: db-1 is OFFLINE"),
+        ({"db_1": replace(SERVED, began=None)}, "alone: db-1 is OFFLINE"),
+        ({}, "alone: db-1 cannot be asked"),
+    ],
+)
+def test_a_group_that_may_have_begun_is_left_as_it_is(
+    nomad: FakeNomad, members: Members, said: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ProviderError, match=why) as failed:
+        undo(nomad, members, **said)
+    assert members.running == ["db-1", "db-2", "db-3"]
+    assert "no member says that it takes writes" in str(failed.value)
+    assert "members that run serve" not in str(failed.value)
+    assert GroupRecord(nomad.api, "default", "db").read() == BEGUN
+
+
+def test_one_that_begins_meanwhile_is_waited_for(nomad: FakeNomad, members: Members) -> None:
+    """Between the look and the end of the others: it is a group as any other then."""
+    calls: list[str] = []
+
+    def ask(api: NomadApi, namespace: str, job: str, group: str) -> MemberState:
+        calls.append(job)
+        if len(calls) <= 3:
+            return replace(SERVED if job == "db-1" else UNBORN, job=job)
+        return members.ask(api, namespace, job, group)
+
+    ReplicationGroup(lambda: nomad.api, ask).update(Context(timeout_s=5), ID, STATE, STATE, INPUTS)
+    assert members.unapplied == []
+
+
+def test_what_ended_halfway_goes_on_without_the_answer_of_those_it_stopped(nomad: FakeNomad, members: Members) -> None:
+    nomad.change("job/db-2", Stop=True)
+    members._stopped(nomad, "db-2")
+    assert undo(nomad, members, 5, db_1=UNBORN, db_3=UNBORN) == INPUTS | GONE
+
+
+def test_a_first_member_that_was_not_made_yet_never_began(nomad: FakeNomad, members: Members) -> None:
+    """The single server runs until then."""
+    for name in ("db-1", "db-3"):
+        nomad.put(f"job/{name}", None)
+        nomad.put(f"job/{name}/allocations", [])
+    members.running.remove("db-3")
+    assert undo(nomad, members, 5, db_2=UNBORN) == INPUTS | GONE
+    assert [one for one in nomad.writes if one.startswith("DELETE job")] == ["DELETE job/db-2"]
+
+
+def test_nor_did_one_that_has_no_place_yet(nomad: FakeNomad, members: Members) -> None:
+    nomad.put("job/db-3/allocations", [])
+    nomad.after.pop("DELETE job/db-3")
+    members.running.remove("db-3")
+    assert undo(nomad, members, 5, db_1=UNBORN, db_2=UNBORN) == INPUTS | GONE
+
+
+def test_it_says_who_takes_writes_and_how_members_that_were_stopped_start_again(
+    nomad: FakeNomad, members: Members
+) -> None:
+    members.stops = False
+    with pytest.raises(ProviderError, match="no member says that it takes writes") as failed:
+        dissolve(nomad, members, 0.05)
+    assert "set group again and run `pulumi up --refresh`" in str(failed.value)
+    primary = replace(SERVED, state="ONLINE", role="PRIMARY", began=True, view=("db-1", "db-2"), why="")
+    with pytest.raises(ProviderError, match="No row is lost; db-1 takes writes"):
+        undo(nomad, members, db_1=primary)
 
 
 def test_where_no_group_was_begun_nothing_is_asked(nomad: FakeNomad) -> None:
