@@ -29,8 +29,8 @@ _NONE = {"first": "", "groupId": ""}
 class ReplicationGroup(DeclaredResource):
     """Decides in create; a decision whose variable is lost is written again as the state has it.
 
-    Another candidate changes nothing: the group has begun, or may have. One that is dissolved is over: where it is to
-    be a group again, that is another one.
+    Another candidate changes nothing: the group has begun, or may have. One that is dissolved is over once the
+    candidate's job has ended: where it is to be a group again, that is another one.
     """
 
     table = REPLICATION_GROUP
@@ -74,7 +74,10 @@ class ReplicationGroup(DeclaredResource):
         if inputs["dissolved"]:
             self._dissolve(ctx, inputs)
             return inputs | _NONE
-        return inputs | _outputs(self._record(inputs).decide(Decision(inputs["candidate"], str(uuid.uuid4()))))
+        # One that was dissolved, and not ended, goes on: its members have its id.
+        runs = group_members.of_job(self._job(inputs, inputs["candidate"]).read() or {})
+        own = Decision(runs.first, runs.group_id) if runs else Decision(inputs["candidate"], str(uuid.uuid4()))
+        return inputs | _outputs(self._record(inputs).decide(own))
 
     def _dissolve(self, ctx: Context, inputs: Props) -> None:
         """Stops the other members, one by one, while clients write on, and waits until the candidate has every row.

@@ -239,3 +239,19 @@ def test_a_group_after_one_that_was_dissolved_is_another_group(nomad: FakeNomad,
     made = group.update(Context(), ID, gone, INPUTS, again)
     assert made["first"] == "db-1"
     assert made["groupId"] not in ("", BEGUN.group_id)
+
+
+def test_one_whose_first_member_still_runs_in_it_goes_on_under_its_id(nomad: FakeNomad, members: Members) -> None:
+    """As where the engine ended between the end of the group and that of the member's job."""
+    gone = dissolve(nomad, members)
+    words = ["group", f"--group={BEGUN.group_id}", "--first=db-1", "--members=db-1:13306,db-2:13306,db-3:13306"]
+    job = {"TaskGroups": [{"Name": "mysql", "Tasks": [{"Name": "group", "Config": {"args": words}}]}]}
+    nomad.put("job/db-1", job)
+    group = ReplicationGroup(lambda: nomad.api, members.ask)
+    made = group.update(Context(), ID, gone, INPUTS, INPUTS | {"dissolved": False})
+    assert (made["first"], made["groupId"]) == ("db-1", BEGUN.group_id)
+    assert GroupRecord(nomad.api, "default", "db").read() == BEGUN
+    GroupRecord(nomad.api, "default", "db").forget(BEGUN)
+    nomad.put("job/db-1", job | {"Stop": True})
+    made = group.update(Context(), ID, gone, INPUTS, INPUTS | {"dissolved": False})
+    assert made["groupId"] != BEGUN.group_id
