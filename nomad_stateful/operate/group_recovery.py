@@ -7,7 +7,12 @@ from functools import reduce
 from operator import or_
 from shlex import quote
 
-from nomad_stateful.databases.mysql.group_start import GroupStartError, MemberTransactions, first_member
+from nomad_stateful.databases.mysql.group_start import (
+    GroupStartError,
+    MemberTransactions,
+    first_member,
+    shares,
+)
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.operate.stack import DatabaseOutputs, Member
@@ -23,7 +28,7 @@ def recovery_plan(
     if not found or any(one.is_primary for one in found):
         return None
     held = {one.job: _transactions(one) for one in found if one.state}
-    problem = "; ".join(["nobody can write: " + ", ".join(map(str, found)), *_shares(held)])
+    problem = "; ".join(["nobody can write: " + ", ".join(map(str, found)), *shares(held)])
     silent = [own for own in server.members if own.job not in held]
     try:
         first = first_member(held)
@@ -38,14 +43,6 @@ def recovery_plan(
 
 def _transactions(state: MemberState) -> MemberTransactions:
     return MemberTransactions(GtidSet.parse(state.executed), GtidSet.parse(state.received))
-
-
-def _shares(held: Mapping[str, MemberTransactions]) -> Iterator[str]:
-    """Yields what each has of what those that answer have."""
-    everything = reduce(or_, (one.held for one in held.values()), GtidSet())
-    for job, own in held.items():
-        lacks = everything - own.held
-        yield f"{job} has {len(own.held)} transactions{f', and lacks {len(lacks)}: {lacks}' if lacks else ''}"
 
 
 def _silent(

@@ -174,12 +174,4 @@ def _beginner(group: Group, said: Mapping[str, Answer]) -> str:
     if len({answer.server_id for answer in said.values()}) < len(group.members):
         raise GroupStartError("two members' names lead to one server, or their data directories have one auto.cnf")
     held = {name: answer.transactions for name, answer in said.items()}
-    if any(answer.was_in_group for answer in said.values()):
-        return first_member(held)
-    lacks = reduce(or_, (one.held for one in held.values())) - held[group.first].held
-    if lacks:
-        raise GroupStartError(
-            f"{group.first} is to begin the group, and lacks transactions that another member has ({lacks}): that one "
-            "could not join. Give it an empty volume, or have the one with the data begin"
-        )
-    return group.first
+    return first_member(held, "" if any(answer.was_in_group for answer in said.values()) else group.first)

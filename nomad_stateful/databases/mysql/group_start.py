@@ -7,7 +7,7 @@ https://dev.mysql.com/doc/refman/9.7/en/group-replication-restarting-group.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -33,37 +33,40 @@ class MemberTransactions:
         return self.executed | self.received
 
 
-def first_member(members: Mapping[str, MemberTransactions | None]) -> str:
+def first_member(members: Mapping[str, MemberTransactions | None], begins: str = "") -> str:
     """Returns the member that has all transactions of all; of several, the one with the fewest left to execute.
 
     A member that did not answer is None. With one missing nobody begins: it may have acknowledged transactions
-    together with another that has lost them since.
+    together with another that has lost them since. A group that never was is begun by `begins`, and by no other.
 
     Raises:
-        GroupStartError: a member did not answer, or none has everything.
+        GroupStartError: a member did not answer, or none has everything, or the one that begins has not.
     """
     answers = {name: said for name, said in members.items() if said is not None}
     silent = [name for name in members if name not in answers]
     if silent or not answers:
         raise GroupStartError(
             f"{' and '.join(silent) or 'No member'} did not answer, and may have transactions that no other has: the "
-            f"group begins only when all members answered. {_counts(answers)}"
+            f"group begins only when all members answered. {'; '.join(shares(answers))}"
         )
     everything = reduce(or_, (said.held for said in answers.values()))
     complete = [name for name, said in answers.items() if said.held == everything]
+    if begins and (lacks := everything - (answers[begins].held if begins in answers else GtidSet())):
+        raise GroupStartError(
+            f"{begins} is to begin the group, and lacks transactions that another member has ({lacks}): that one "
+            "could not join. Give that one an empty volume, or have it begin: `nomad-stateful recover` says how"
+        )
     if not complete:
         raise GroupStartError(
-            f"No member has the transactions of all: {_apart(answers)}. Beginning with one loses the others' own; "
-            "decide which, and discard the rest"
+            f"No member has the transactions of all: {'; '.join(shares(answers))}. Beginning with one loses the "
+            "others' own; decide which, and discard the rest"
         )
-    return min(complete, key=lambda name: len(everything - answers[name].executed))
+    return begins or min(complete, key=lambda name: len(everything - answers[name].executed))
 
 
-def _counts(answers: Mapping[str, MemberTransactions]) -> str:
-    return ", ".join(f"{name} has {len(said.held)} transactions" for name, said in answers.items())
-
-
-def _apart(answers: Mapping[str, MemberTransactions]) -> str:
-    """Says what each has that another lacks."""
-    shared = reduce(lambda some, others: some & others, (said.held for said in answers.values()))
-    return "; ".join(f"{name} alone or with another {said.held - shared}" for name, said in answers.items())
+def shares(members: Mapping[str, MemberTransactions]) -> Iterator[str]:
+    """Yields what each has of what all of these have."""
+    everything = reduce(or_, (one.held for one in members.values()), GtidSet())
+    for name, own in members.items():
+        lacks = everything - own.held
+        yield f"{name} has {len(own.held)} transactions{f', and lacks {len(lacks)}: {lacks}' if lacks else ''}"

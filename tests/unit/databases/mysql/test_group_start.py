@@ -47,7 +47,8 @@ def test_of_several_that_have_everything_the_one_with_least_to_execute_begins() 
 def test_with_a_member_missing_nobody_begins() -> None:
     """It may have acknowledged with another one, which has lost that since."""
     with pytest.raises(
-        GroupStartError, match=r"^member-3 did not answer, .* member-1 has 12 transactions, member-2 has 10"
+        GroupStartError,
+        match=r"^member-3 did not answer, .* member-1 has 12 transactions; member-2 has 10 .* lacks 2: ",
     ):
         first_member({"member-1": has("1-12"), "member-2": has("1-10"), "member-3": None})
     with pytest.raises(GroupStartError, match=r"^member-1 and member-2 and member-3 did not answer"):
@@ -59,8 +60,16 @@ def test_where_each_has_what_another_lacks_nobody_begins() -> None:
     own = MemberTransactions(GtidSet.parse(f"{GROUP}:1-9,{LOCAL}:1-2"), GtidSet())
     with pytest.raises(GroupStartError) as refusal:
         first_member({"member-1": has("1-10"), "member-2": own, "member-3": has("1-9")})
-    assert f"member-1 alone or with another {GROUP}:10" in str(refusal.value)
-    assert f"member-2 alone or with another {LOCAL}:1-2" in str(refusal.value)
+    assert f"member-1 has 10 transactions, and lacks 2: {LOCAL}:1-2" in str(refusal.value)
+    assert f"member-2 has 11 transactions, and lacks 1: {GROUP}:10" in str(refusal.value)
+
+
+def test_a_group_that_never_was_is_begun_by_the_one_that_is_to() -> None:
+    assert first_member({"member-1": has("1-9"), "member-2": has("1-9"), "member-3": has("")}, "member-2") == "member-2"
+    assert first_member({"member-1": has(""), "member-2": has("")}, "member-3") == "member-3"
+    for without in ({"member-1": has("1-8")}, {}):
+        with pytest.raises(GroupStartError, match=r"^member-1 is to begin .* that another member has \(.*9\)"):
+            first_member({**without, "member-2": has("9")}, "member-1")
 
 
 numbers = st.frozensets(st.integers(1, 8), max_size=8)
