@@ -10,6 +10,7 @@ from typing import Any
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.group_record import GroupRecord
 from nomad_stateful.operate import group, group_recovery, stack
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.command import Checks, acts_unless_dry
@@ -98,7 +99,8 @@ def _group(nomad: NomadApi, volume: str, tell: Callable[[str], None]) -> dict[st
     if server is None or volume not in {"", *(one.volume for one in server.members)}:
         return {}
     ids = {name: str(one.get("id") or "") for name, one in (stack.outputs().get("volumes") or {}).items()}
-    plan = group_recovery.recovery_plan(server, group.states(nomad, server), ids)
+    record = GroupRecord(nomad, server.namespace, server.service)
+    plan = group_recovery.recovery_plan(server, group.states(nomad, server), ids, record)
     if plan is None:
         return {}
     tell(_text(f"group {server.service}", [plan]))

@@ -59,9 +59,9 @@ def test_a_member_that_never_comes_back_is_given_up_as_recover_says(watch: Watch
         found = json.loads(acting.operate(watch, "recover", "--json", status=1))["groups"]
         return found[0]["steps"] if "begins with what it has" in json.dumps(found) else None
 
-    explain, give_up = eventually(told, WELL_S, "the plan")
+    explain, _, give_up = eventually(told, WELL_S, "the plan")
     assert explain["command"] == f"nomad-stateful explain {lost[0]}"
-    _, stop, _, delete, up = map(shlex.split, give_up["command"].split(" && "))
+    stop, _, delete, up = map(shlex.split, give_up["command"].split(" && "))
     acting.run(watch, *stop)
     # In the place of the AWS CLI.
     stack.ec2.get_waiter("volume_available").wait(VolumeIds=[delete[-1]])

@@ -46,8 +46,11 @@ class ReplicationGroup(DeclaredResource):
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         detailed = input_diff(old_inputs, news, self.replace_on)
-        if not detailed and not news["dissolved"] and self._record(state).read() is None:
-            detailed["candidate"] = Kind.UPDATE
+        if not detailed and not news["dissolved"]:
+            found = self._record(state).read()
+            # Another member that is to begin the same group: an operator's choice (`nomad-stateful recover`).
+            if found is None or (found.group_id == state["groupId"] and found.first != state["first"]):
+                detailed["candidate"] = Kind.UPDATE
         return Diff(detailed)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
@@ -58,17 +61,19 @@ class ReplicationGroup(DeclaredResource):
             return self._begun_or_dissolved(ctx, inputs)
         own = Decision(state["first"], state["groupId"])
         found = self._record(inputs).decide(own)
-        if found != own:
+        if found.group_id != own.group_id:
             raise ProviderError(
                 f"The variable {self._record(inputs).path} says that {found.first} begins the group {found.group_id} "
                 f"of {inputs['jobId']}, and this stack's state says {own.first} and {own.group_id}: one of them is of "
                 "another group. The members' volumes have the id of theirs (table nomad_stateful.replication_group): "
                 "write that one"
             )
-        return inputs | _outputs(own)
+        return inputs | _outputs(found)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        self._record(state).forget(Decision(state["first"], state["groupId"]))
+        record = self._record(state)
+        if (found := record.read()) is not None and found.group_id == state["groupId"]:
+            record.forget(found)
 
     def _begun_or_dissolved(self, ctx: Context, inputs: Props) -> Props:
         if inputs["dissolved"]:

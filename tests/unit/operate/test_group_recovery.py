@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.nomad.group_record import Decision, GroupRecord
 from nomad_stateful.operate import recover
 from nomad_stateful.operate.recover import NotRecoveredError, Permission
 from tests.fake_nomad import FakeNomad
@@ -17,8 +18,9 @@ __all__ = ["agents"]
 
 SOURCE = "a1a1a1a1-0000-4000-8000-00000000000a"
 ALL = Permission(safe=True, fence=True)
+KEPT = "nomad-stateful snapshot 'mysql[2]'"
 THIRD = (
-    "nomad-stateful snapshot 'mysql[2]' && nomad job stop -namespace default mysql-server-3 && "
+    "nomad job stop -namespace default mysql-server-3 && "
     "aws ec2 wait volume-available --volume-ids vol-2 && aws ec2 delete-volume --volume-id vol-2 && "
     "pulumi up --refresh"
 )
@@ -87,11 +89,12 @@ def test_of_a_member_that_does_not_answer_it_says_how_it_comes_back_or_is_given_
 ) -> None:
     stop(agents, mysql_server_1="1-8", mysql_server_2="1-8:10")
     found, said, _ = recovered(nomad, monkeypatch, "mysql[2]")
-    [back, up] = steps(found)
+    [back, kept, up] = steps(found)
     assert back[:2] == ("by hand:", "nomad-stateful explain mysql-server-3")
+    assert (kept[1], kept[2].startswith("where the volume can still be read")) == (KEPT, True)
     assert up[:2] == ("by hand:", THIRD)
     assert "may be rows that were acknowledged" in up[2]
-    assert up[2].endswith("once all have answered, mysql-server-2 begins with what it has")
+    assert "once all have answered, mysql-server-2 begins with what it has. Where EC2 has the volume no more" in up[2]
     problem = found["groups"][0]["problem"]
     assert "mysql-server-1 is OFFLINE (it waits)" in problem
     assert "mysql-server-3 cannot be asked: no allocation of it runs" in problem
@@ -105,7 +108,14 @@ def test_one_alone_without_a_majority_has_both_others_brought_back_or_given_up(
     stop(agents, mysql_server_1="1-8")
     agents.say["mysql-server-1"] |= {"state": "ONLINE", "role": "PRIMARY", "majority": False}
     found, _, _ = recovered(nomad, monkeypatch)
-    assert [one[1].split()[-1] for one in steps(found)] == ["mysql-server-2", "mysql-server-3", *["--refresh"] * 2]
+    assert [one[1].split()[-1] for one in steps(found)] == [
+        "mysql-server-2",
+        "mysql-server-3",
+        "'mysql[1]'",
+        "--refresh",
+        "'mysql[2]'",
+        "--refresh",
+    ]
 
 
 def test_members_with_transactions_of_their_own_are_for_the_operator_to_choose_from(
@@ -113,7 +123,8 @@ def test_members_with_transactions_of_their_own_are_for_the_operator_to_choose_f
 ) -> None:
     stop(agents, mysql_server_1="1-8", mysql_server_2="1-7", mysql_server_3="1-7:9-10")
     found, _, _ = recovered(nomad, monkeypatch)
-    [first, third] = steps(found)
+    [_, first, kept, third] = steps(found)
+    assert kept[1] == KEPT
     assert f"gives up 1 transactions ({SOURCE}:8)" in first[2]
     assert (third[1], f"gives up 2 transactions ({SOURCE}:9-10)" in third[2]) == (THIRD, True)
 
@@ -124,7 +135,7 @@ def test_where_nobody_answers_nobody_is_said_to_begin(
     stop(agents)
     found, _, _ = recovered(nomad, monkeypatch)
     assert not any("begins with" in why for _, _, why in steps(found))
-    assert len(steps(found)) == 6
+    assert len(steps(found)) == 9
 
 
 def test_it_is_not_said_of_a_volume_that_is_no_members(
@@ -132,3 +143,71 @@ def test_it_is_not_said_of_a_volume_that_is_no_members(
 ) -> None:
     stop(agents)
     assert recovered(nomad, monkeypatch, "dumps")[0]["groups"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [({"read_only": True}, "it is read-only"), ({"read_only": False, "disk": "its disk is full"}, "its disk is full")],
+)
+def test_of_a_primary_that_takes_no_writes_it_says_where_to_look(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any], problem: str
+) -> None:
+    agents.say["mysql-server-2"] |= said
+    found, _, error = recovered(nomad, monkeypatch)
+    assert f"mysql-server-2 is ONLINE ({problem})" in found["groups"][0]["problem"]
+    assert [one[1] for one in steps(found)] == [
+        "nomad alloc logs -stderr -task group mysql-se",
+        "nomad alloc restart mysql-se",
+    ]
+    assert error.startswith("mysql-server: see above")
+
+
+def never_begun(agents: Agents, nomad: FakeNomad, **executed: str) -> None:
+    """Has members of a group that never was be OFFLINE, the first one to begin it."""
+    stop(agents, **executed)
+    for job in executed:
+        agents.say[job.replace("_", "-")] |= {"began": False}
+    GroupRecord(nomad.api, "default", "mysql-server").decide(Decision("mysql-server-1", SOURCE))
+    nomad.requests.clear()
+
+
+def test_a_group_that_never_was_is_begun_by_the_first_or_by_whom_the_operator_names(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never_begun(agents, nomad, mysql_server_1="1-8", mysql_server_2="1-10", mysql_server_3="1")
+    found, _, _ = recovered(nomad, monkeypatch)
+    [kept, given_up, put] = steps(found)
+    assert kept[1] == "nomad-stateful snapshot 'mysql[1]'"
+    assert given_up[1].startswith("nomad job stop -namespace default mysql-server-2 && ")
+    assert f"it could not join where mysql-server-1 begins: this gives up 2 transactions ({SOURCE}:9-10)" in given_up[2]
+    path = "nomad/jobs/nomad-stateful/groups/mysql-server"
+    assert put[1] == (
+        f"nomad var put -force -namespace default {path} first=mysql-server-2 group={SOURCE} && pulumi up"
+    )
+    assert "wait for mysql-server-1 to begin it" in put[2]
+
+
+def test_it_begins_by_itself_where_the_first_lacks_nothing(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never_begun(agents, nomad, mysql_server_1="1-8", mysql_server_2="1-8", mysql_server_3="1-8")
+    agents.say["mysql-server-2"]["received"] = ""
+    found, _, _ = recovered(nomad, monkeypatch)
+    [(_, command, why)] = steps(found)
+    assert (command, "mysql-server-1 has everything" in why) == ("nomad-stateful status --watch", True)
+
+
+def test_of_agents_that_do_not_say_whether_it_began_the_one_with_everything_is_named(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never_begun(agents, nomad, mysql_server_1="1-8", mysql_server_2="1-10", mysql_server_3="1")
+    del agents.say["mysql-server-1"]["began"]
+    [(_, _, why)] = steps(recovered(nomad, monkeypatch)[0])
+    assert "mysql-server-2 has everything" in why
+
+
+def test_where_each_lacks_something_nobody_is_named(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never_begun(agents, nomad, mysql_server_1="1-8", mysql_server_2="1-7:9", mysql_server_3="1-7")
+    assert not any("nomad var put" in command for _, command, _ in steps(recovered(nomad, monkeypatch)[0]))

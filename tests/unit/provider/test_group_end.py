@@ -255,3 +255,26 @@ def test_one_whose_first_member_still_runs_in_it_goes_on_under_its_id(nomad: Fak
     nomad.put("job/db-1", job | {"Stop": True})
     made = group.update(Context(), ID, gone, INPUTS, INPUTS | {"dissolved": False})
     assert made["groupId"] != BEGUN.group_id
+
+
+def test_another_member_begins_the_same_group_where_the_variable_says_so(nomad: FakeNomad, members: Members) -> None:
+    group, inputs = ReplicationGroup(lambda: nomad.api, members.ask), INPUTS | {"dissolved": False}
+    record = GroupRecord(nomad.api, "default", "db")
+    assert not group.diff(Context(), ID, STATE, inputs, inputs).detailed
+    record.forget(BEGUN)
+    chosen = replace(BEGUN, first="db-2")
+    record.decide(chosen)
+    assert group.diff(Context(), ID, STATE, inputs, inputs).detailed
+    made = group.update(Context(), ID, STATE, inputs, inputs)
+    assert (made["first"], made["groupId"]) == ("db-2", BEGUN.group_id)
+    assert not group.diff(Context(), ID, made, inputs, inputs).detailed
+    record.forget(chosen)
+    record.decide(replace(BEGUN, group_id=SOURCE))
+    with pytest.raises(ProviderError, match="one of them is of another group"):
+        group.update(Context(), ID, made, inputs, inputs)
+    group.delete(Context(), ID, made)
+    assert record.read() is not None
+    record.forget(replace(BEGUN, group_id=SOURCE))
+    record.decide(BEGUN)
+    group.delete(Context(), ID, made)
+    assert record.read() is None
