@@ -53,9 +53,8 @@ class Answers:
         return {
             "name": name,
             "state": answer.state,
-            "group_id": answer.group_id,
             "began": answer.was_in_group,
-            "why": "" if answer.state == "ONLINE" else self.keeper.why,
+            "why": self._unsettled if answer.state == "ONLINE" else self.keeper.why,
             "role": answer.role,
             "read_only": answer.read_only,
             "majority": answer.has_majority,
