@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -148,7 +149,9 @@ def _trim(base: Path) -> None:
 
 
 def _run(words: list[str], stdin: str = "") -> None:
-    done = subprocess.run(words, input=stdin, capture_output=True, text=True, check=False)
+    # A folder of the machine, which a layer has not: packages fail to be configured in it.
+    env = {key: value for key, value in os.environ.items() if key != "TMPDIR"}
+    done = subprocess.run(words, input=stdin, capture_output=True, text=True, check=False, env=env)
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()[-_SHOWN_LINES:]
         print("\n".join(lines), file=sys.stderr)

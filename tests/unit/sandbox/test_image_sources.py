@@ -14,7 +14,7 @@ from tools import locked_packages, packages
 
 FAKE = """\
 #!/bin/sh
-printf '%s\\n' "$@" >{record}
+printf '%s\\n' "$@" "tmpdir=${{TMPDIR-none}}" >{record}
 exit 1
 """
 
@@ -27,12 +27,14 @@ def test_debians_packages_are_not_unpacked_without_its_signature(
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     layers.root().mkdir(parents=True)
     with pytest.raises(DockerError, match="debootstrap"):
         layers.build(Recipe("base", packages=("ca-certificates",)))
     arguments = record.read_text(encoding="utf-8").split()
     assert "--force-check-gpg" in arguments
     assert f"--keyring={packages.DEBIAN_KEYRING}" in arguments
+    assert "tmpdir=none" in arguments
 
 
 def test_the_keys_that_verify_it_are_installed_where_only_the_program_is_there(tmp_path: Path) -> None:
