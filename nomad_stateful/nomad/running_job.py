@@ -72,6 +72,19 @@ def last_events(stub: Json, newest: int = 3) -> list[str]:
     return lines
 
 
+def checks(api: NomadApi, stub: Json, namespace: str) -> dict[str, str]:
+    """Returns an allocation's checks by name, with what a failing one said, in a line, and "" of one that passes.
+
+    Consul's checks of services are not among them. Raises NomadError.
+    """
+    found = api.find(f"client/allocation/{stub['ID']}/checks", namespace=namespace) or {}
+    said = {one.get("Check") or key: one for key, one in found.items()}
+    return {
+        name: "" if one.get("Status") == "success" else " ".join(str(one.get("Output") or one["Status"]).split())
+        for name, one in said.items()
+    }
+
+
 def _address(allocation: Json, port_label: str) -> tuple[str, int]:
     shared = (allocation.get("AllocatedResources") or {}).get("Shared") or {}
     for port in shared.get("Ports") or []:

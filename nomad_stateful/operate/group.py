@@ -13,7 +13,7 @@ from nomad_stateful.nomad import group_members
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.group_members import MemberState, ask
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import is_running
+from nomad_stateful.nomad.running_job import checks, is_running
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.stack import DatabaseOutputs
@@ -66,15 +66,13 @@ def routers(nomad: NomadApi, server: DatabaseOutputs) -> Iterator[Router]:
     for stub in filter(is_running, stubs):
         found = partial(Router, str(stub["ID"]), str(stub["NodeName"]))
         try:
-            checks = nomad.find(f"client/allocation/{stub['ID']}/checks", namespace=server.namespace) or {}
+            known = checks(nomad, stub, server.namespace)
         except NomadError as error:
             yield found(None, " ".join(str(error).split()))
             continue
-        failing = [one for one in checks.values() if one.get("Status") != "success"]
-        if failing:
-            yield found(passes=False, why=" ".join(str(failing[0].get("Output") or failing[0]["Status"]).split()))
-        elif checks:
-            yield found(passes=True)
+        if known:
+            why = next(filter(None, known.values()), "")
+            yield found(passes=not why, why=why)
 
 
 def primary(nomad: NomadApi, server: DatabaseOutputs) -> str:

@@ -226,6 +226,8 @@ class FakeNomad:
             return (200, {"Versions": [job]}) if job else (404, "job versions not found")
         if asked.path.startswith(("deployment/allocations/", "service/")):
             return 200, []
+        if asked.path.startswith("client/allocation/") and what == "checks":
+            return 200, {}
         return self._is_missing(asked)
 
     def _is_missing(self, asked: Asked) -> Answer:

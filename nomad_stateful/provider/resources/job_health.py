@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import redeployment, running_job
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.nomad.paths import job_path
@@ -119,6 +121,7 @@ class JobHealth(ResourceInAccount):
                 strays.release(ctx)
                 look_at_s = progress.elapsed_s + _LOOK_EVERY_S
         lines = [line for stub in stubs for line in running_job.last_events(stub)]
+        lines += _failed_checks(api, stubs, inputs["namespace"])
         lines += ConsumerJob(api, inputs["namespace"], inputs["jobId"]).others_on_its_volumes()
         lines += strays.lines() if strays else ()
         details = "".join(f"\n  {line}" for line in lines)
@@ -152,6 +155,15 @@ def _without_deployment(api: NomadApi, job: Mapping[str, Any], stubs: Sequence[d
     """Returns those that run and are in no deployment: of a client that came later, or of Nomad Enterprise 1.10."""
     unjudged = [stub for stub in stubs if running_job.is_running(stub) and running_job.is_unjudged(stub)]
     return [] if not unjudged or redeployment.is_deploying(api, job) else unjudged
+
+
+def _failed_checks(api: NomadApi, stubs: Sequence[dict[str, Any]], namespace: str) -> Iterator[str]:
+    """Yields what checks of allocations said that run and are not healthy."""
+    for stub in filter(running_job.is_running, stubs):
+        # The error is of the job.
+        with contextlib.suppress(NomadError):
+            failed = filter(itemgetter(1), running_job.checks(api, stub, namespace).items())
+            yield from (f"{stub['ID'][:8]} on {stub['NodeName']}, check {name}: {said}" for name, said in failed)
 
 
 def _described(count: int) -> str:

@@ -73,6 +73,16 @@ def test_at_the_deadline_it_shows_what_the_tasks_went_through(nomad: FakeNomad, 
     assert "has no healthy allocation after 1 s" in str(failed.value)
 
 
+def test_at_the_deadline_it_shows_what_a_failing_check_said(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/db", job(0))
+    nomad.put("job/db/allocations", [allocation("a1", 0, healthy=False)])
+    said = {"1": {"Check": "ready", "Status": "failure", "Output": "member-2 does not\nanswer it"}}
+    nomad.put("client/allocation/a1/checks", {**said, "2": {"Check": "alive", "Status": "success"}})
+    with pytest.raises(Failed, match="a1 on client-1, check ready: member-2 does not answer it") as failed:
+        plugin.create(TYPE, INPUTS | {"timeoutS": 1})
+    assert "alive" not in str(failed.value)
+
+
 def test_it_waits_for_as_many_allocations_as_are_wanted(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("job/db", job(0))
     nomad.put("job/db/allocations", [allocation("first", 0)])
