@@ -206,7 +206,8 @@ class DatabaseServer(Component):
         former = pulumi.ResourceOptions(aliases=[pulumi.Alias(type_=self._group_type)] if members else None)
         super().__init__(self._type_name, name, pulumi.ResourceOptions.merge(opts, former))
         own = Consumer(name, args["job_id"], args["placement"], self, args.get("owner"))
-        passwords = args.get("passwords") or drawn_passwords(name, kind, args, self)
+        group = pulumi.create_urn(name, self._group_type, (opts and opts.parent) or None) if members else None
+        passwords = args.get("passwords") or drawn_passwords(name, kind, args, self, group)
         self.account_passwords = by_account(passwords)
         change = own.change("database", job_variables.database(kind, args))
         # The gate of its volume, for what comes after it; no output, since those have types of the schema.
@@ -214,7 +215,7 @@ class DatabaseServer(Component):
             args["volume"],
             args["release_timeout_s"],
             change=change,
-            former=self._former(name, args, members, opts) if members else None,
+            former=self._former(name, args, members, group) if members and group else None,
         )
         variable = own.variable(_secrets(args, passwords), [release])
         job = own.job("database", _variables(kind, args, release), depends_on=[variable], purged_by_gate=True)
@@ -237,10 +238,12 @@ class DatabaseServer(Component):
     def _group_type(self) -> str:
         return component_type(database_type(self._database.name, "Group"))
 
-    def _former(
-        self, name: str, args: DatabaseServerArgs, members: list[str], opts: pulumi.ResourceOptions | None
-    ) -> Former:
-        """Returns the member of a group whose place the server takes, after the group was dissolved."""
+    def _former(self, name: str, args: DatabaseServerArgs, members: list[str], group: pulumi.Output[str]) -> Former:
+        """Returns the member of a group whose place the server takes, after the group was dissolved.
+
+        What was the group's is found by the group's own URN: where an `up` to it ended halfway, the state has a server
+        of this name too, and nothing is inherited from what it is an alias of.
+        """
         dissolved = ReplicationGroup(
             f"{name}-group",
             job_id=args["job_id"],
@@ -250,9 +253,8 @@ class DatabaseServer(Component):
             others=members[1:],
             member_group=self._database.name,
             timeout_s=args["timeout_s"],
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(parent=self, aliases=[pulumi.Alias(parent=group)]),
         )
-        group = pulumi.create_urn(name, self._group_type, (opts and opts.parent) or None)
         return Former(members[0], pulumi.create_urn(members[0], component_type(self._type_name), group), dissolved)
 
 

@@ -98,7 +98,7 @@ class DatabaseGroup(Component):
             job_id=server["job_id"],
             namespace=server["placement"]["namespace"],
             candidate=names[0],
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(parent=self, aliases=[pulumi.Alias(parent=single)]),
         )
         member: DatabaseMember = {**args["member"], "group_id": group.group_id, "first": group.first}
         volumes = dict(zip(names, args["volumes"], strict=True))

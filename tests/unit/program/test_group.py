@@ -180,13 +180,14 @@ def aliases(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[str, str]]]
 
 
 def test_the_first_member_takes_the_place_of_a_single_server(aliases: dict[str, list[tuple[str, str]]]) -> None:
-    """With its gate, its job and its passwords; all others of the group are new."""
+    """With its gate, its job, its passwords, and the group's record where one was being dissolved; others are new."""
     record(config())
     earlier = "urn:pulumi:test::nomad-stateful::nomad-csi:index:MysqlServer::mysql"
     assert [name for name, known in aliases.items() if ("mysql", "") in known] == ["mysql-server-1"]
     assert [name for name, known in aliases.items() if ("", earlier) in known] == [
         "mysql-password",
         "mysql-password-nomad_group",
+        "mysql-group",
     ]
 
 
@@ -199,4 +200,7 @@ def test_a_single_server_takes_the_place_of_the_group_and_its_gate_that_of_the_f
     assert group["others"] == ["mysql-server-2", "mysql-server-3"]
     member = "urn:pulumi:test::nomad-stateful::nomad-csi:index:MysqlGroup$nomad-csi:index:MysqlServer::mysql-server-1"
     assert ("mysql-server-1-release-data", member) in aliases["mysql-release-data"]
+    group_urn = "urn:pulumi:test::nomad-stateful::nomad-csi:index:MysqlGroup::mysql"
+    for name in ("mysql-password", "mysql-group"):
+        assert ("", group_urn) in aliases[name]
     assert made["mysql-job"].inputs["jobspec"].count('job "database"') == 1
