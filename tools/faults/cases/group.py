@@ -114,14 +114,18 @@ def _with_leader_killed(lane: Lane, draw: random.Random) -> str:
     return kill_all(lane, [database(lane, draw), server_agent(lane, draw)])
 
 
-def _frozen(lane: Lane, draw: random.Random) -> str:
-    client, seconds = lane.stack.server_endpoint().node_name, draw.uniform(8, 20)
+def _primary(lane: Lane) -> str:
+    return lane.stack.server_endpoint().node_name
+
+
+def _frozen(lane: Lane, draw: random.Random, member: Callable[[Lane], str]) -> str:
+    client, seconds = member(lane), draw.uniform(8, 20)
     pid = str(lane.pid_inside(client, lane.server.running))
     lane.inside(client, "kill", "-STOP", pid)
     lane.injected()
     time.sleep(seconds)
     lane.inside(client, "kill", "-CONT", pid)
-    return f"the primary stood still for {seconds:.0f} s"
+    return f"mysqld on {client} stood still for {seconds:.0f} s"
 
 
 def _stopped_by_docker(lane: Lane, _draw: random.Random) -> str:
@@ -143,7 +147,7 @@ def _restarted(lane: Lane, _draw: random.Random) -> str:
 
 def _terminated(lane: Lane, draw: random.Random) -> str:
     """Another instance takes its place, where its member comes back once an operator has recovered its volume."""
-    number = CLIENTS.index(lane.stack.server_endpoint().node_name)
+    number = CLIENTS.index(_primary(lane))
     fault = next(one for one in instance.FAULTS if one.name == "instance terminated for good")
     seen = fault.run(lane, draw)
     ended_well(lane.operate("recover", f"{lane.server.volume}[{number}]", "--yes"))
@@ -160,7 +164,7 @@ def _zone_of_secondary(lane: Lane, draw: random.Random) -> str:
 
 def _two_lost(lane: Lane, draw: random.Random) -> str:
     """The primary's zone, and with it or a little later a secondary: one member is left, which may not write alone."""
-    lost, later_s = zone.zone_of(lane, lane.stack.server_endpoint().node_name), draw.choice([0.0, 12.0])
+    lost, later_s = zone.zone_of(lane, _primary(lane)), draw.choice([0.0, 12.0])
     victim = _member(lane, _secondary(lane))
     lane.stack.ctl("cut", lost)
     lane.injected()
@@ -188,7 +192,7 @@ def _alone_killed(lane: Lane, draw: random.Random) -> str:
 
 def _behind(lane: Lane, draw: random.Random) -> str:
     """The primary is killed while the others have received, and not executed, its last rows."""
-    primary = lane.stack.server_endpoint().node_name
+    primary = _primary(lane)
     with ExitStack() as locked:
         for client, host in addresses(lane.settings).items():
             if client != primary:
@@ -212,7 +216,7 @@ def _executes_nothing(lane: Lane, host: str) -> Iterator[None]:
 
 def _stalled(lane: Lane, _draw: random.Random) -> str:
     """The primary's volume ends no write, and gives no error, as one in EBS that is impaired."""
-    client = lane.stack.server_endpoint().node_name
+    client = _primary(lane)
     point = disk.mount_point(lane, client)
     ended_well(lane.inside(client, "fsfreeze", "--freeze", point))
     lane.injected()
@@ -237,16 +241,16 @@ def _change_killed(lane: Lane, draw: random.Random) -> str:
     return seen
 
 
-def _unheard(lane: Lane, draw: random.Random) -> str:
-    """What the primary's client sends is dropped; what is sent to it arrives."""
-    client, seconds = lane.stack.server_endpoint().node_name, draw.uniform(8, 20)
-    rule = ("POSTROUTING", "--table", "mangle", "--out-interface", INSIDE_LINK, "--jump", "DROP")
+def _cut_one_way(lane: Lane, draw: random.Random, what: str, chain: str, interface: str) -> str:
+    """What the primary's client sends is dropped and what is sent to it arrives, or the other way round."""
+    client, seconds = _primary(lane), draw.uniform(8, 20)
+    rule = (chain, "--table", "mangle", interface, INSIDE_LINK, "--jump", "DROP")
     ended_well(lane.inside(client, "iptables", "--insert", *rule))
     lane.injected()
     time.sleep(seconds)
     ended_well(lane.inside(client, "iptables", "--delete", *rule))
     instance.restore(lane)
-    return f"{client} was not heard for {seconds:.0f} s"
+    return f"{client} {what} for {seconds:.0f} s"
 
 
 def _of_a_server() -> Iterator[Fault]:
@@ -267,6 +271,8 @@ def _fault(name: str, run: Run, target_s: float, weight: int = 1, seconds: float
     )
 
 
+_unheard = functools.partial(_cut_one_way, what="was not heard", chain="POSTROUTING", interface="--out-interface")
+_deaf = functools.partial(_cut_one_way, what="heard nothing", chain="PREROUTING", interface="--in-interface")
 FAULTS = (
     *_of_a_server(),
     _fault("kill -9 of a secondary's {process}", _secondary_killed, _UNPLANNED_S),
@@ -274,7 +280,8 @@ FAULTS = (
     _fault("kill -9 of the primary and a secondary at once", _two_killed, _ALL_S, weight=2),
     _fault("kill -9 of the primary and of Nomad's leader", _with_leader_killed, _UNPLANNED_S),
     _fault("primary's instance terminated", _terminated, _UNPLANNED_S, seconds=90),
-    _fault("primary paused", _frozen, _UNPLANNED_S, weight=2),
+    _fault("primary paused", functools.partial(_frozen, member=_primary), _UNPLANNED_S, weight=2),
+    _fault("a secondary paused", functools.partial(_frozen, member=_secondary), _UNPLANNED_S),
     _fault("primary stopped by docker", _stopped_by_docker, _PLANNED_S),
     _fault("nomad job restart of the primary", _restarted, _PLANNED_S, weight=2),
     _fault("a secondary's zone lost and healed", _zone_of_secondary, _UNPLANNED_S),
@@ -285,4 +292,5 @@ FAULTS = (
     _fault("a setting changed, kill -9 of pulumi up", _change_killed, _PLANNED_S, seconds=90),
     _fault("primary's zone lost and a secondary killed", _two_lost, _ALL_S, weight=2),
     _fault("primary's client is not heard for a while", _unheard, _UNPLANNED_S, weight=2),
+    _fault("primary's client hears nothing for a while", _deaf, _UNPLANNED_S),
 )
