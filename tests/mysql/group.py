@@ -44,7 +44,6 @@ def options(name: str) -> list[str]:
         "group_seeds": ",".join(f"{one}:{PORTS[one]}" for one in NAMES),
         "communication_stack": "MYSQL",
         "start_on_boot": "OFF",
-        "paxos_single_leader": "ON",
         "consistency": "BEFORE_ON_PRIMARY_FAILOVER",
         "member_expel_timeout": "0",
         "unreachable_majority_timeout": "0",

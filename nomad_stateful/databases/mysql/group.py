@@ -59,8 +59,6 @@ def option_lines(member: Member, *, verified: bool) -> list[str]:
         "unreachable_majority_timeout": 0,
         "exit_state_action": "OFFLINE_MODE",
         "autorejoin_tries": 100,
-        # Else writes stop for seconds when a member joins.
-        "paxos_single_leader": "ON",
         "message_cache_size": member.message_cache_mib * _MIB,
         "clone_threshold": _CLONES_FROM,
         # Between tries of all members, by default a minute: one to copy from may just be starting itself.
