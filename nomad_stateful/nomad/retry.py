@@ -21,6 +21,12 @@ _TRANSIENT_TEXTS = (
     "connection reset",
     "broken pipe",
     "i/o timeout",
+    # Of the connections between agents: github.com/hashicorp/yamux.
+    "stream closed",
+    "session shutdown",
+    "keepalive timeout",
+    "connection write timeout",
+    "i/o deadline reached",
 )
 
 

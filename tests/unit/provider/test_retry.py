@@ -24,7 +24,14 @@ def api(nomad: FakeNomad) -> NomadApi:
 
 @pytest.mark.parametrize(
     ("status", "text"),
-    [(429, "Too Many Requests"), (500, "No cluster leader"), (502, ""), (500, "rpc error: EOF"), (503, "starting")],
+    [
+        (429, "Too Many Requests"),
+        (500, "No cluster leader"),
+        (502, ""),
+        (500, "rpc error: EOF"),
+        (500, "rpc error: stream closed"),
+        (503, "starting"),
+    ],
 )
 def test_a_transient_error_is_retried(nomad: FakeNomad, api: NomadApi, status: int, text: str) -> None:
     nomad.put("job/a", {})
