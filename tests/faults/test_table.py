@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from tools.faults.pauses import Spread
-from tools.faults.table import Result, append, failures, read, table, tables
+from tools.faults.table import Result, append, failures, picture, read, table, tables
 
 FINE = Result(1, "kill -9 of mysqld", "process", recovery_s=3.21, acknowledged=120, seen="killed it")
 SLOWER = Result(4, "kill -9 of mysqld", "process", recovery_s=9.9, acknowledged=80)
@@ -87,3 +88,12 @@ def test_a_long_pause_is_told_and_fails_no_run() -> None:
     )
     assert "| primary paused | 2 | 0.05 | 0.5 | 12.5 | 12.5 | 0 | 10 | slow: run 3 |" in tables([slow, quick])
     assert tables([Result(1, "drain", "drain")]).endswith("ok")
+
+
+def test_a_picture_has_a_dot_for_each_run_and_a_panel_for_each_target() -> None:
+    slow = Result(3, "primary paused", "group", pauses=Spread(0.04, 0.5, 12.5, 0.2), target_s=10)
+    planned = replace(slow, fault="a drain", target_s=2)
+    drawn = ET.fromstring(picture([slow, replace(slow, number=4), planned, FINE]))
+    told = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}circle"))) == 3
+    assert [text for text in told if text in ("primary paused", "a drain", FINE.fault)] == ["a drain", "primary paused"]

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tools.bench import growth, samples, tables
-from tools.bench.drawing import Panel, Row, figure
 from tools.bench.failover import results as failovers
 from tools.bench.samples import Sample, select, summary
 from tools.bench.targets import CASES, CONTENDERS, Case
+from tools.drawing import Panel, Row, figure
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / "docs/performance.md"

@@ -112,6 +112,8 @@ def _run(steps: Sequence[Step], arguments: argparse.Namespace) -> int:
         shutil.rmtree(lanes, ignore_errors=True)
     # Of the whole plan: this start may have run a piece of it.
     results = table.read(file, plan_of_results)
+    if any(one.pauses for one in results):
+        (folder_of_results / "pauses.svg").write_text(table.picture(results), encoding="utf-8")
     print(f"\n{table.tables(results)}\n\n{table.failures(results, arguments.seed)}".rstrip(), flush=True)
     return 1 if any(one.failed for one in runner.results) or len(runner.results) < len(steps) else 0
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 
-from tools import json_lines, markdown
+from tools import drawing, json_lines, markdown
 from tools.faults.pauses import Spread
 
 
@@ -92,6 +93,21 @@ def tables(results: Sequence[Result]) -> str:
     names = sorted({(one.fault, one.target_s) for one in results if one.pauses})
     rows = [_pauses([one for one in results if one.fault == fault], fault, target_s) for fault, target_s in names]
     return "\n\n".join([table(results), *([markdown.table(_PAUSES, rows)] if rows else [])])
+
+
+def picture(results: Sequence[Result]) -> str:
+    """The longest pause of each run as a dot, in SVG: a panel for each target, a line for each fault."""
+    targets = sorted({one.target_s for one in results if one.pauses})
+    return drawing.figure([_panel([one for one in results if one.target_s == target_s]) for target_s in targets], 380)
+
+
+def _panel(results: Sequence[Result]) -> drawing.Panel:
+    longest: dict[str, list[float]] = {}
+    for one in results:
+        if one.pauses:
+            longest.setdefault(one.fault, []).append(one.pauses.longest)
+    rows = [drawing.Row(fault, values, median(values)) for fault, values in sorted(longest.items())]
+    return drawing.Panel(f"Longest pause of writes in a run, of at most {results[0].target_s:.0f} s", rows)
 
 
 def _pauses(results: Sequence[Result], fault: str, target_s: float) -> list[str]:

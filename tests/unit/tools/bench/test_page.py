@@ -8,9 +8,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tools.bench import page, samples
-from tools.bench.drawing import Panel, Row, figure, nice_step, spread
 from tools.bench.failover import results as failovers
 from tools.bench.samples import Sample
+from tools.drawing import Panel, Row, figure, nice_step, spread
 
 SVG = "{http://www.w3.org/2000/svg}"
 TEMPLATE = "before\n<!-- bench: cases -->\nold\n<!-- end -->\nafter\n"

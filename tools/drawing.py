@@ -40,14 +40,14 @@ class Panel:
     rows: Sequence[Row]
 
 
-def figure(panels: Sequence[Panel]) -> str:
-    """The panels below each other, as one SVG document that needs nothing else."""
+def figure(panels: Sequence[Panel], labels: int = _LABELS) -> str:
+    """The panels below each other, as one SVG document that needs nothing else; `labels` is how wide they are."""
     heights = [_TITLE + _ROW * len(panel.rows) + _AXIS for panel in panels]
     height = sum(heights) + _GAP * (len(panels) + 1)
     lines: list[str] = []
     top = _GAP
     for panel, tall in zip(panels, heights, strict=True):
-        lines += _panel(panel, top)
+        lines += _panel(panel, top, labels)
         top += tall + _GAP
     box = f"width='{_WIDTH}' height='{height}'"
     opening = f"<svg xmlns='http://www.w3.org/2000/svg' {box} viewBox='0 0 {_WIDTH} {height}' role='img' {_FONT}>"
@@ -70,33 +70,33 @@ def _lanes() -> Iterator[int]:
         yield from (distance, -distance)
 
 
-def _panel(panel: Panel, top: int) -> list[str]:
+def _panel(panel: Panel, top: int, labels: int) -> list[str]:
     known = [value for row in panel.rows for value in row.values]
     most = max(known, default=1.0) * 1.04 or 1.0
-    scale = (_WIDTH - _LABELS - _RIGHT) / most
+    scale = (_WIDTH - labels - _RIGHT) / most
     bottom = top + _TITLE + _ROW * len(panel.rows)
     lines = [
         _text(_GAP, top + 18, panel.title, weight=600, size=14),
-        *_seconds_axis(most, lambda seconds: _LABELS + seconds * scale, top + _TITLE - 4, bottom),
+        *_seconds_axis(most, lambda seconds: labels + seconds * scale, top + _TITLE - 4, bottom),
     ]
     for number, row in enumerate(panel.rows):
-        lines += _row(row, top + _TITLE + _ROW * number + _ROW // 2, scale)
+        lines += _row(row, top + _TITLE + _ROW * number + _ROW // 2, scale, labels)
     return lines
 
 
-def _row(row: Row, y: int, scale: float) -> list[str]:
+def _row(row: Row, y: int, scale: float, labels: int) -> list[str]:
     colour = _COLOURS.get(row.label, _BLUE)
-    lines = [_text(_LABELS - 12, y + 4, row.label, anchor="end")]
-    end = float(_LABELS)
+    lines = [_text(labels - 12, y + 4, row.label, anchor="end")]
+    end = float(labels)
     for value, lane in zip(row.values, spread(row.values, 8 / scale), strict=True):
-        x = _LABELS + value * scale
+        x = labels + value * scale
         end = max(end, x)
         lines.append(
             f"<circle cx='{x:.1f}' cy='{y + 4 * lane}' r='4' fill='{colour}' fill-opacity='0.45' stroke='{colour}'/>"
         )
     text = row.note
     if row.median is not None:
-        x = _LABELS + row.median * scale
+        x = labels + row.median * scale
         lines.append(
             f"<rect x='{x - 1.5:.1f}' y='{y - 12}' width='3' height='24' rx='1.5' fill='{colour}'>"
             f"<title>median {row.median:.2f} s</title></rect>"
