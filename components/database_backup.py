@@ -33,6 +33,8 @@ class BackedUpServer(TypedDict):
     """Name of its service."""
     read_service: NotRequired[str]
     """Name of the service that dumps read from; the server's own if left out."""
+    on_every_client: NotRequired[bool]
+    """Whether each client has an instance of the service, of which a job asks its own's; false if left out."""
     provider: str
     """Where the service is registered: nomad or consul."""
     tls: str

@@ -22,6 +22,8 @@ class MeasuredServer(TypedDict):
     """Name of its service."""
     provider: str
     """Where the service is registered: nomad or consul."""
+    on_every_client: NotRequired[bool]
+    """Whether each client has an instance of the service, of which a job asks its own's; false if left out."""
     tls: str
     """off, preferred or required."""
     ca: NotRequired[str]

@@ -262,6 +262,7 @@ def _login(server: "BackedUpServer | MeasuredServer", account: str, password: st
         verifies=bool(server.get("ca")),
         account=account,
         password=password,
+        on_every_client=bool(server.get("on_every_client")),
     )
 
 

@@ -10,6 +10,12 @@ from typing import Protocol
 from nomad_stateful.databases.server import ServerSettings, ServerTask
 
 _TAG = re.compile(r"(?P<name>[^@]+):(?P<version>\d+(\.\d+){0,2})(?![\d.])[\w.-]*(@.*)?")
+# Of several instances of a service that of the allocation's own client, else the first.
+_OF_OWN_CLIENT = (
+    "{{ $at := index . 0 }}"
+    '{{ range . }}{{ if eq .Address (env "attr.unique.network.ip-address") }}{{ $at = . }}{{ end }}{{ end }}'
+    "{{ with $at }}"
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,8 @@ class Login:
     account: str
     password: str
     """Shows the password."""
+    on_every_client: bool = False
+    """Whether each client has an instance of the service: then the one of the allocation's own is taken."""
 
     def at(self, text: str) -> str:
         """Returns a template that shows a text with {{ .Address }}, {{ .Port }} and {{ .ID }} of the server's service.
@@ -92,7 +100,8 @@ class Login:
         It shows nothing where there is none. Another allocation of the server has another ID.
         """
         lookup = "service" if self.provider == "consul" else "nomadService"
-        return f'{{{{ with {lookup} "{self.service}" }}}}{{{{ with index . 0 }}}}{text}{{{{ end }}}}{{{{ end }}}}'
+        one = _OF_OWN_CLIENT if self.on_every_client else "{{ with index . 0 }}"
+        return f'{{{{ with {lookup} "{self.service}" }}}}{one}{text}{{{{ end }}}}{{{{ end }}}}'
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.databases.model import Login
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from sandbox.cloud.ctl import kill
 from sandbox.cluster import acl, nodes, server
@@ -37,6 +38,47 @@ job "hello" {
       config {
         command = "/bin/sh"
         args    = ["-c", "id -u; echo $(ls /); echo $AWS_REGION; sleep 60"]
+      }
+
+      resources {
+        cpu    = 50
+        memory = 32
+      }
+    }
+  }
+}
+"""
+
+# Of the services on all clients the one that a login by the database's client would take.
+EVERYWHERE = """
+job "everywhere" {
+  type = "system"
+
+  group "one" {
+    network {
+      port "own" {}
+    }
+
+    task "one" {
+      driver = "exec"
+
+      config {
+        command = "/bin/sh"
+        args    = ["-c", "sleep 120"]
+      }
+
+      template {
+        destination = "local/at"
+        change_mode = "noop"
+        data        = <<END
+%s
+END
+      }
+
+      service {
+        name     = "everywhere"
+        port     = "own"
+        provider = "nomad"
       }
 
       resources {
@@ -105,8 +147,8 @@ def api(settings: SandboxSettings, name: str) -> NomadApi:
     return OPEN[-1]
 
 
-def submit(token: NomadApi) -> None:
-    job = token.put("jobs/parse", {"JobHCL": JOB, "Canonicalize": True})
+def submit(token: NomadApi, text: str = JOB) -> None:
+    job = token.put("jobs/parse", {"JobHCL": text, "Canonicalize": True})
     token.put("jobs", {"Job": job})
 
 
@@ -184,6 +226,23 @@ def test_a_task_that_is_no_container_has_busybox_alone_and_knows_its_region(runn
         assert not {"home", "lib", "opt", "root", "usr", "var"} & set(root.split())
     finally:
         program.delete("job/hello", purge=True)
+
+
+def test_of_a_service_on_every_client_a_login_takes_that_of_its_own_client(running: SandboxSettings) -> None:
+    program = api(running, "program")
+    login = Login("everywhere", "nomad", "off", verifies=False, account="a", password="", on_every_client=True)
+    submit(program, EVERYWHERE % login.at("{{ .Address }}"))
+    addresses = {spec.name: str(running.instance_address(spec)) for spec in running.instances}
+    own = {item.instance_id: addresses[item.name] for item in nodes.clients(api(running, "management"))}
+
+    def taken() -> dict[str, str]:
+        files = running.instance_dir.glob("*/disk/nomad/alloc/*/one/local/at")
+        return {file.relative_to(running.instance_dir).parts[0]: file.read_text().strip() for file in files}
+
+    try:
+        until(lambda: taken() == own, 60)
+    finally:
+        program.delete("job/everywhere", purge=True)
 
 
 def _lines(log: Path, number: int) -> list[str]:

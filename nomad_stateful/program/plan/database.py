@@ -160,6 +160,7 @@ def _backup(settings: Settings, section: DatabaseSection, copies: DumpCopies | N
             "provider": section.service_provider,
             "tls": section.tls,
             "ca": section.authority,
+            "on_every_client": section.replication is not None,
         },
         "account": section.kind.backup.name,
         "account_password": Later("account_password", section.kind.backup.name),

@@ -36,6 +36,7 @@ def database_metrics(settings: Settings, section: DatabaseSection) -> DatabaseMe
             "ca": section.authority,
             "certificate_name": section.tls_certificate.server_name if section.tls_certificate else "",
             "image": section.image,
+            "on_every_client": section.replication is not None,
         },
         "account": EXPORTER_ACCOUNT,
         "root_password": Later("root_password"),
