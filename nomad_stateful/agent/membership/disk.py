@@ -17,6 +17,7 @@ from nomad_stateful.waiting import Stopwatch
 HANGS_S = 10
 STALLS_S = 20
 """How long no write ends of a disk that has room and gives no error, until it counts as stalled."""
+_MAY_STALL_S = 2
 START_AGAIN = "start again: "
 """Begins an order to end the server, after which its parent process starts it at once."""
 _FULL_BYTES = 1 << 20
@@ -48,10 +49,15 @@ class Disk:
         """How many writes had ended when that was asked last, while commits waited."""
         self._since = Stopwatch()
         """When the last of them was seen."""
+        self.may_stall = False
+        """Whether commits wait and no write ends: of the disk, or of a group that agrees on nothing."""
 
-    def look(self, cursor: Cursor, *, is_primary: bool) -> None:
-        """Notes whether the primary's writes hang on the disk, and has its server ended after a while."""
-        self.failure = ""
+    def look(self, cursor: Cursor, *, is_primary: bool, group_answers: bool = False) -> None:
+        """Notes whether the primary's writes hang on the disk, and has its server ended after a while.
+
+        `group_answers` says that the group has just answered: it is not what commits wait for.
+        """
+        self.failure, self.may_stall = "", False
         if not is_primary:
             self.failure = "the disk is full" if self._is_full() else ""
             return
@@ -62,20 +68,22 @@ class Disk:
             return
         cursor.execute(_LOGGED)
         [(logged,)] = cursor.fetchall()
-        if not (self._is_stalled(cursor) or self._is_full() or logged):
+        is_stalled = self._writes_nothing_s(cursor) >= STALLS_S and group_answers
+        if not (is_stalled or self._is_full() or logged):
             return
         self.failure = f"the disk takes no writes: commits wait for {hangs_s} s"
         if hangs_s >= HANGS_S and not self._order.exists():
             self._say(f"{self.failure}; has the server ended, so that another member becomes the primary")
             self._order.write_text(f"{self.failure}\n", encoding="utf-8")
 
-    def _is_stalled(self, cursor: Cursor) -> bool:
-        """Whether no write has ended for a while; a large transaction takes as long, and has writes that end."""
+    def _writes_nothing_s(self, cursor: Cursor) -> float:
+        """Since when no write has ended; a large transaction takes as long, and has writes that end."""
         cursor.execute(_WRITTEN)
         [(written,)] = cursor.fetchall()
         if written != self._written:
             self._written, self._since = written, Stopwatch()
-        return self._since.seconds >= STALLS_S
+        self.may_stall = self._since.seconds >= _MAY_STALL_S
+        return self._since.seconds
 
     def _is_full(self) -> bool:
         found = os.statvfs(self._datadir)

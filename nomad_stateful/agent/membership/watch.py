@@ -100,7 +100,8 @@ class Watch:
         stands_s = seen.at - max(self._moved, self._heard) if seen.queued else 0.0
         self.seen = replace(seen, lag_s=max(seen.lag_s, stands_s))
         self._ended(seen.at)
-        if (self._is_to_hear or stands_s > _STANDS_S) and seen.answer.is_online and not self._asks_group:
+        doubts = self._is_to_hear or stands_s > _STANDS_S or self.disk.may_stall
+        if doubts and seen.answer.is_online and not self._asks_group:
             self._asks_group = True
             threading.Thread(target=self._ask_group, daemon=True).start()
 
@@ -171,5 +172,6 @@ class Watch:
         [(lag_s, queued)] = cursor.fetchall()
         cursor.execute(_VIEW)
         view = [(str(host), str(state), str(role)) for host, state, role in cursor.fetchall()]
-        self.disk.look(cursor, is_primary=answer.is_online and answer.role == "PRIMARY")
+        is_primary, heard_s = answer.is_online and answer.role == "PRIMARY", self.clock() - self._heard
+        self.disk.look(cursor, is_primary=is_primary, group_answers=heard_s < _HEARD_WITHIN_S)
         return Seen(at, answer, max(0.0, float(lag_s)), view, int(queued))

@@ -283,15 +283,19 @@ def test_a_primary_is_ended_whose_disk_ends_no_write_for_a_while(
     monkeypatch.setattr("nomad_stateful.agent.membership.disk.Stopwatch", Stopwatch)
     disk = Disk(tmp_path, tmp_path / "kill", lambda _: None)
 
-    def look(hangs_s: int, written: int) -> str:
+    def look(hangs_s: int, written: int, *, group_answers: bool = True) -> str:
         clock.now += 15
-        disk.look(cast("Cursor", Rows(hangs_s, 0, written) if hangs_s else Rows(0)), is_primary=True)
+        rows = Rows(hangs_s, 0, written) if hangs_s else Rows(0)
+        disk.look(cast("Cursor", rows), is_primary=True, group_answers=group_answers)
         return disk.failure
 
     # A large transaction, and one that waits for the next commit.
     assert [look(15, 100), look(30, 200), look(0, 0), look(15, 200), look(30, 201)] == [""] * 5
     assert look(45, 201) == ""
-    assert look(60, 201) == "the disk takes no writes: commits wait for 60 s"
+    # Of a group that agrees on nothing they wait as well.
+    assert look(60, 201, group_answers=False) == ""
+    assert disk.may_stall
+    assert look(75, 201) == "the disk takes no writes: commits wait for 75 s"
     assert (tmp_path / "kill").exists()
 
 
