@@ -123,7 +123,11 @@ defaults
   # The server's own wait_timeout ends idle sessions.
   timeout client 8h
   timeout server 8h
-  timeout check 1s
+  # Two answers that a member is not the primary come at once. One that is slow to answer, as on a busy client, keeps its
+  # sessions for two checks: the others elect nobody before they heard nothing of it for five seconds.
+  timeout check 2s
+  # A member that has just stopped refuses connections: another one answers.
+  option redispatch 1
   http-check expect status 200
   # Nobody is taken for the primary before the first check: a router that starts, or reads its file again, leads nowhere.
   default-server init-state fully-down inter 500ms fastinter 100ms downinter 300ms fall 2 rise 1 on-marked-down shutdown-sessions

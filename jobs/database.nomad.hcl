@@ -365,7 +365,8 @@ job "database" {
           }
 
           resources {
-            cpu    = 50
+            # A router that gets no answer for seconds takes the server for lost, so it is more than one look a half second costs.
+            cpu    = 150
             memory = var.group.memory_mib
           }
         }

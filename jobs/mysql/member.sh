@@ -8,8 +8,9 @@ set -u
 say() { echo "member: $*" >&2; }
 
 handover_s=${MEMBER_HANDOVER_S:-10}
-# The agent's order to end a server that hangs on its disk.
+# The agent's order to end a server that hangs on its disk, and what it sees of one that is about to stop.
 order=${START_SOCKET%/*}/kill
+leaving=${START_SOCKET%/*}/leaving
 child=
 watcher=
 ending=
@@ -48,6 +49,9 @@ end() {
   [ -z "$ending" ] || return
   ending=1
   [ -z "$child" ] || hand_over
+  # Routers ask the agent twice a second. A server that stops takes no session, and keeps who asks for one waiting.
+  : >"$leaving"
+  [ -z "$child" ] || sleep 1
   [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
 }
 trap end TERM INT
@@ -100,7 +104,7 @@ watch() {
 }
 
 write_hosts
-rm -f "$order"
+rm -f "$order" "$leaving"
 while [ -z "$ending" ]; do
   "$@" &
   child=$!

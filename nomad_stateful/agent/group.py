@@ -49,11 +49,12 @@ def run(known: argparse.Namespace) -> None:
     member = Member(
         group, known.options, known.replication, authority, known.hosts, has_scripts=known.has_scripts == "true"
     )
-    order = _socket(known.options).with_name("kill")
+    socket = _socket(known.options)
+    order = socket.with_name("kill")
     watch = Watch(member, Disk(known.datadir, order, tell))
     keeper = Keeper(member, order, accounts=known.accounts)
     watch.start()
-    serve(Answers(watch, keeper), *known.listen)
+    serve(Answers(watch, keeper, socket.with_name("leaving")), *known.listen)
     repeat(keeper.round)
 
 

@@ -23,7 +23,7 @@ UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 # Ends as its file says, or waits for a signal. It writes its arguments, and who its parent is to be.
 SERVER = """#!/bin/sh
 echo "$(ps -o ppid= -p $$ | tr -d ' ') $MYSQLD_PARENT_PID $*" >>"$FOLDER/starts"
-trap 'echo told >>"$FOLDER/ends"; exit 3' TERM
+trap 'ls "$FOLDER/alloc" >>"$FOLDER/ends"; exit 3' TERM
 read -r status <"$FOLDER/status" && rm "$FOLDER/status" && exit "$status"
 while :; do sleep 0.1; done
 """
@@ -101,7 +101,11 @@ def test_told_to_stop_it_hands_over_first_and_ends_as_its_server_does(parent: Pa
     assert process.wait(20) == 3
     assert f"group_replication_set_as_primary('{UUID}', 5)" in parent.text("asked")
     assert f"member: handed over to {UUID}" in parent.text("log")
-    assert parent.text("ends") == "told\n"
+    # Routers have heard of it by then.
+    assert parent.text("ends") == "leaving\n"
+    parent.start()
+    parent.until(lambda: len(parent.text("starts").splitlines()) == 2)
+    assert not (parent.folder / "alloc/leaving").exists()
 
 
 def test_a_member_that_is_no_primary_or_is_alone_is_stopped_at_once(parent: Parent) -> None:

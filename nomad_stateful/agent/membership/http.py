@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,6 +31,8 @@ class Answers:
 
     watch: Watch
     keeper: Keeper
+    leaving: Path
+    """The file that is there once the server is about to stop (jobs/mysql/member.sh)."""
 
     def why_not(self, path: str, query: str) -> str | None:
         """Returns the reason of a 503; None where there is no such path."""
@@ -74,7 +77,11 @@ class Answers:
             return f"the member is {answer.role}"
         if answer.read_only:
             return "the server is read-only"
-        return self._unsettled or self.watch.disk.failure
+        return self._leaves or self._unsettled or self.watch.disk.failure
+
+    @property
+    def _leaves(self) -> str:
+        return "the server is about to stop" if self.leaving.exists() else ""
 
     @property
     def _unsettled(self) -> str:
@@ -82,7 +89,7 @@ class Answers:
         return waits if self.watch.settles else ""
 
     def _replica(self, query: str, seen: Seen) -> str:
-        if why := _not_in_group(seen.answer) or self._unsettled:
+        if why := _not_in_group(seen.answer) or self._leaves or self._unsettled:
             return why
         try:
             most_s = float(parse_qs(query).get("lag", ["inf"])[0])

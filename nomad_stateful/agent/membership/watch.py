@@ -21,7 +21,7 @@ _EVERY_S = 0.4
 _APART_S = 0.1
 _FRESH_S = 1.5
 # Below a router's bound on a check.
-_ANSWERS_WITHIN_S = 0.8
+_ANSWERS_WITHIN_S = 1.8
 # A server that was paused for longer, or saw no majority, may have been expelled, or is to be as soon as the others see
 # it again. It hears of that a while later, 14 s were measured, and is to hear from its group all the time until then.
 _PAUSED_S = 4.0
@@ -145,7 +145,7 @@ class Watch:
         """Looks by one session, until that fails."""
         began = self._asked()
         try:
-            with self.member.own_session() as cursor:
+            with self.member.own_session(_ANSWERS_WITHIN_S) as cursor:
                 while True:
                     self.note(self._look(cursor))
                     began = self._asked()

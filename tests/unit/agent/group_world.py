@@ -63,7 +63,7 @@ class FakeMember:
         self.hears = threading.Event()
         self.ordered = True
 
-    def own_session(self) -> AbstractContextManager[None]:
+    def own_session(self, _within_s: float = 1.0) -> AbstractContextManager[None]:
         return nullcontext()
 
     def hear_from_group(self) -> None:

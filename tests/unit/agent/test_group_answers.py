@@ -39,7 +39,7 @@ def answers(tmp_path: Path, clock: Clock) -> Answers:
     member = FakeMember(Servers({}), "member-1")
     member.group = group("member-1", first="member-3")
     watch = Watch(cast("Member", member), Disk(tmp_path, tmp_path / "kill", lambda _: None), clock)
-    return Answers(watch, keeper(member, []))
+    return Answers(watch, keeper(member, []), tmp_path / "leaving")
 
 
 def saw(answers: Answers, answer: Answer, lag_s: float = 0.0) -> None:
@@ -90,7 +90,7 @@ class Handed(Watch):
 def test_a_question_is_answered_by_a_look_that_began_after_it(tmp_path: Path) -> None:
     member = FakeMember(Servers({}), "member-1")
     watch = Handed(cast("Member", member), Disk(tmp_path, tmp_path / "kill", lambda _: None))
-    answers = Answers(watch, keeper(member, []))
+    answers = Answers(watch, keeper(member, []), tmp_path / "leaving")
     watch.start()
     for _ in range(20):
         watch.role = "PRIMARY"
@@ -237,6 +237,12 @@ def test_an_empty_volume_of_a_group_is_healthy_where_there_is_none_to_join(answe
     assert answers.why_not("/healthy", "") == "the member is OFFLINE"
 
 
+def test_a_server_that_is_about_to_stop_gets_no_session(answers: Answers) -> None:
+    saw(answers, online("member-1"))
+    answers.leaving.touch()
+    assert {answers.why_not(path, "") for path in ("/primary", "/replica")} == {"the server is about to stop"}
+
+
 class Rows:
     """A cursor whose questions have these answers."""
 
@@ -370,7 +376,7 @@ def test_who_is_out_of_the_group_says_what_it_waits_for(answers: Answers) -> Non
     """In the keeper's words; what it said of a server that was ONLINE until now is no reason."""
     servers = Servers({"member-1": offline("member-1"), "member-2": offline("member-2")})
     member = FakeMember(servers, "member-1")
-    answers = Answers(answers.watch, keeper(member, []))
+    answers = Answers(answers.watch, keeper(member, []), answers.leaving)
     saw(answers, offline("member-1"))
     assert answers.everything()["why"] == ""
     answers.keeper.round()
