@@ -64,7 +64,7 @@ def _server(settings: Settings, section: DatabaseSection, logs: DumpCopies | Non
             "uid": section.server_uid,
             "kill_timeout": section.kill_timeout,
             "cpu_mhz": section.cpu_mhz,
-            "memory_mib": section.memory_mib,
+            "memory_mib": section.server_memory_mib,
         },
         "service": {
             "provider": section.service_provider,

@@ -150,7 +150,12 @@ class DatabaseSection(Section):
     )
     backup: DatabaseBackup | None = Field(None, description="Periodic dumps to a second volume; none if left out.")
     cpu_mhz: int = Field(500, ge=20, le=MOST_CPU_MHZ, description="CPU, in MHz.")
-    memory_mib: int = Field(1024, ge=128, le=MOST_MEMORY_MIB, description="Memory, in MiB.")
+    memory_mib: int = Field(
+        1024,
+        ge=128,
+        le=MOST_MEMORY_MIB,
+        description="Memory, in MiB. Of a `group`'s members 1408 and `group.messageCacheMib` if left out.",
+    )
     release_timeout_s: int = Field(
         300, ge=10, le=DAY_S, description="How long `destroy` waits for the volume to be released, in seconds."
     )
@@ -194,6 +199,13 @@ class DatabaseSection(Section):
         """How long a client that reaches no Nomad server lets the server run, or never."""
         is_set = self.replication is None or "stop_after_disconnect" in self.model_fields_set
         return self.stop_after_disconnect if is_set else "never"
+
+    @property
+    def server_memory_mib(self) -> int:
+        """Memory of each server, in MiB."""
+        if self.replication is None or "memory_mib" in self.model_fields_set:
+            return self.memory_mib
+        return group.member_memory_mib(self.replication)
 
     @property
     def job_ids(self) -> list[str]:

@@ -35,7 +35,7 @@ def refused(given: dict[str, Any]) -> str:
             ({"group": {"router": {"image": image}}}, {}, f"router.image is {image}: the routers need HAProxy 3.1")
             for image in ("haproxy:3.0.5", "haproxy:2.9-alpine", "haproxy:2", "haproxytech/haproxy-debian:3.0")
         ),
-        ({"memoryMib": 600}, {}, "mysql.memoryMib is 600: a member needs 512 MiB and group.messageCacheMib"),
+        ({"memoryMib": 1000}, {}, "mysql.memoryMib is 1000: a member needs 896 MiB and group.messageCacheMib"),
         ({"config": {"group-replication-consistency": "EVENTUAL"}}, {}, "group decides options that begin with"),
         ({"serverArgs": ["--loose-group_replication_bootstrap_group=ON"]}, {}, "group decides options that begin with"),
         ({"config": {"server_id": 7}}, {}, "mysql.config.server_id is 7: group decides server-id"),
@@ -134,3 +134,13 @@ def test_a_group_needs_the_agent() -> None:
     del given["agentImage"]
     with pytest.raises(SettingsError, match=r"mysql\.group runs in docker, by the agent's image"):
         settings.parse(given)
+
+
+@pytest.mark.parametrize(
+    ("mysql", "memory_mib"),
+    [({}, 1536), ({"group": {"messageCacheMib": 1024}}, 2432), ({"memoryMib": 1024}, 1024)],
+)
+def test_a_member_has_memory_for_its_messages_too(mysql: dict[str, Any], memory_mib: int) -> None:
+    database = planned(**mysql).database
+    assert database is not None
+    assert database.server["task"]["memory_mib"] == memory_mib
