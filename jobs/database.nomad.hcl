@@ -365,7 +365,7 @@ job "database" {
           }
 
           resources {
-            # A router that gets no answer for seconds takes the server for lost, so it is more than one look a half second costs.
+            # More than its looks take: a router that gets no answer for seconds takes the server for lost.
             cpu    = 150
             memory = var.group.memory_mib
           }

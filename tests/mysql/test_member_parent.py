@@ -108,7 +108,7 @@ def test_told_to_stop_it_hands_over_first_and_ends_as_its_server_does(parent: Pa
     assert not (parent.folder / "alloc/leaving").exists()
 
 
-def test_a_member_that_is_no_primary_or_is_alone_is_stopped_at_once(parent: Parent) -> None:
+def test_a_member_that_is_no_primary_or_is_alone_is_stopped_without_handing_over(parent: Parent) -> None:
     (parent.folder / "alone").touch()
     process = parent.start()
     parent.until(lambda: parent.text("starts"))

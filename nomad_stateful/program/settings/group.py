@@ -20,7 +20,7 @@ SIZE = 3
 # Beside the message cache: 860 were measured of a secondary with its pages in the buffer pool and no session. Sessions
 # come to that, and where it does not suffice the kernel kills one member after the other.
 _LEAST_MIB, _USUAL_MIB = 896, 1408
-# jobs/mysql/member.sh takes up to 20 s to hand the primary over, and only then asks the server to stop.
+# jobs/mysql/member.sh takes up to 21 s to hand the primary over and tell routers, before it asks the server to stop.
 _LEAST_KILL_S = 30
 # The longest name that is made of a job's id, which is a service and a host: JOBID-router, of 63 characters at most.
 _LONGEST_JOB_ID = 56
@@ -94,7 +94,7 @@ def check(section: DatabaseSection, group: ReplicationGroup) -> None:
         rule = f"a member needs {_LEAST_MIB} MiB and group.messageCacheMib, which is {group.message_cache_mib}"
         raise Refusal("memoryMib", section.memory_mib, rule, f"set {least_mib} or more")
     if seconds(section.kill_timeout) < _LEAST_KILL_S:
-        rule = "a member hands the primary over before its server stops, which takes up to 20 s"
+        rule = "a member hands the primary over before its server stops, which takes up to 21 s"
         raise Refusal("killTimeout", section.kill_timeout, rule, f"set {_LEAST_KILL_S}s or more")
 
 
