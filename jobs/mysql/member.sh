@@ -48,11 +48,12 @@ end() {
   interrupted=1
   [ -z "$ending" ] || return
   ending=1
-  [ -z "$child" ] || hand_over
+  [ -n "$child" ] || return
+  hand_over
   # Routers ask the agent twice a second. A server that stops takes no session, and keeps who asks for one waiting.
   : >"$leaving"
-  [ -z "$child" ] || sleep 1
-  [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
+  sleep 1
+  kill -TERM "$child" 2>/dev/null
 }
 trap end TERM INT
 

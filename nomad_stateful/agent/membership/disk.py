@@ -68,7 +68,9 @@ class Disk:
             return
         cursor.execute(_LOGGED)
         [(logged,)] = cursor.fetchall()
-        is_stalled = self._writes_nothing_s(cursor) >= STALLS_S and group_answers
+        nothing_s = self._writes_nothing_s(cursor)
+        self.may_stall = nothing_s >= _MAY_STALL_S
+        is_stalled = nothing_s >= STALLS_S and group_answers
         if not (is_stalled or self._is_full() or logged):
             return
         self.failure = f"the disk takes no writes: commits wait for {hangs_s} s"
@@ -82,7 +84,6 @@ class Disk:
         [(written,)] = cursor.fetchall()
         if written != self._written:
             self._written, self._since = written, Stopwatch()
-        self.may_stall = self._since.seconds >= _MAY_STALL_S
         return self._since.seconds
 
     def _is_full(self) -> bool:

@@ -126,9 +126,13 @@ class Watch:
         return self._heard < self._resumed or self.clock() - self._resumed < _HEARS_FOR_S
 
     @property
+    def _has_just_heard(self) -> bool:
+        return self.clock() - self._heard <= _HEARD_WITHIN_S
+
+    @property
     def settles(self) -> bool:
         """Whether the server was paused, or saw no majority, and has not heard from its group since, and just now."""
-        is_old = self._heard < self._resumed or self.clock() - self._heard > _HEARD_WITHIN_S
+        is_old = self._heard < self._resumed or not self._has_just_heard
         return self._is_to_hear and is_old
 
     def _ask_group(self) -> None:
@@ -172,6 +176,6 @@ class Watch:
         [(lag_s, queued)] = cursor.fetchall()
         cursor.execute(_VIEW)
         view = [(str(host), str(state), str(role)) for host, state, role in cursor.fetchall()]
-        is_primary, heard_s = answer.is_online and answer.role == "PRIMARY", self.clock() - self._heard
-        self.disk.look(cursor, is_primary=is_primary, group_answers=heard_s < _HEARD_WITHIN_S)
+        is_primary = answer.is_online and answer.role == "PRIMARY"
+        self.disk.look(cursor, is_primary=is_primary, group_answers=self._has_just_heard)
         return Seen(at, answer, max(0.0, float(lag_s)), view, int(queued))
