@@ -7,6 +7,7 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import allocations
 
 MAX_LINES = 12
 EVENTS_PER_TASK = 2
@@ -43,8 +44,8 @@ def _unhealthy_reasons(plugin: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _job_lines(api: NomadApi, job: Mapping[str, Any], unhealthy: Mapping[str, str]) -> Iterator[str]:
-    allocations = api.get(f"{job_path(job['ID'])}/allocations", namespace=job["Namespace"])
-    current = [alloc for alloc in allocations if alloc["DesiredStatus"] == "run"]
+    listed = allocations(api, job["ID"], job["Namespace"])
+    current = [alloc for alloc in listed if alloc["DesiredStatus"] == "run"]
     if not current:
         yield f"job {job['ID']}: no allocation is running{_placement(api, job)}"
     for alloc in current:

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.csi_diagnosis import plugin_jobs
-from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import LIVE
+from nomad_stateful.nomad.running_job import allocations, is_live
 
 START_S: Final = 120.0
 """How long an instance may take, image and all."""
@@ -78,8 +77,8 @@ def _of_job(api: NomadApi, plugin_id: str, job: Mapping[str, Any]) -> Iterator[S
         for task in group.get("Tasks") or []
         if (plugin := task.get("CSIPluginConfig") or {}).get("ID") == plugin_id
     }
-    for stub in api.get(f"{job_path(job['ID'])}/allocations", namespace=job["Namespace"]) or []:
-        if stub["DesiredStatus"] == "run" and stub["ClientStatus"] in LIVE and not _failed_before(stub):
+    for stub in allocations(api, job["ID"], job["Namespace"]):
+        if is_live(stub) and not _failed_before(stub):
             since = datetime.fromtimestamp(int(stub.get("CreateTime") or 0) / 1e9, UTC)
             own = roles.get(str(stub.get("TaskGroup")), ())
             yield Start(str(stub["ID"]), str(stub["NodeID"]), str(stub["NodeName"]), since, own)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import allocations, newest
 
 Json = dict[str, Any]
 
@@ -67,18 +67,17 @@ def _has_failed(stub: Json) -> bool:
 
 
 def _failing(api: NomadApi, stub: Json, namespace: str) -> FailingRun | None:
-    allocations = api.get(f"{job_path(stub['ID'])}/allocations", namespace=namespace) or []
-    failed = [one for one in allocations if one["ClientStatus"] == "failed"]
-    if not failed:
+    failed = [one for one in allocations(api, stub["ID"], namespace) if one["ClientStatus"] == "failed"]
+    last = newest(failed)
+    if last is None:
         return None
-    newest = max(failed, key=lambda one: int(one["CreateIndex"]))
-    task, reason = _failed_task(newest)
+    task, reason = _failed_task(last)
     launched = datetime.fromtimestamp(_launched(stub), UTC)
     return FailingRun(
         job_id=stub["ID"],
         failures=len(failed),
         since=f"{launched:%Y-%m-%dT%H:%M:%SZ}",
-        allocation_id=newest["ID"],
+        allocation_id=last["ID"],
         task=task,
         reason=reason,
         again=stub["Status"] != "dead",

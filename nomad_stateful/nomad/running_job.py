@@ -1,6 +1,6 @@
-"""The running allocation of a job, its client, and the address of its port."""
+"""The allocations of a job: which runs, on which client, and the address of its port."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,14 +27,26 @@ class Endpoint:
 
 def endpoint(nomad: NomadApi, job_id: str, namespace: str, group: str, port_label: str) -> Endpoint | None:
     """Returns the newest running allocation of a job's group, or None. Raises NomadError."""
-    stubs = nomad.get(f"{job_path(job_id)}/allocations", namespace=namespace)
-    running = [stub for stub in stubs if stub["TaskGroup"] == group and is_running(stub)]
-    if not running:
+    found = allocations(nomad, job_id, namespace)
+    one = newest(stub for stub in found if stub["TaskGroup"] == group and is_running(stub))
+    if one is None:
         return None
-    newest = max(running, key=lambda stub: int(stub["CreateIndex"]))
-    allocation = nomad.get(f"allocation/{newest['ID']}", namespace=namespace)
+    allocation = nomad.get(f"allocation/{one['ID']}", namespace=namespace)
     host, port = _address(allocation, port_label)
-    return Endpoint(newest["ID"], newest["NodeID"], newest["NodeName"], host, port)
+    return Endpoint(one["ID"], one["NodeID"], one["NodeName"], host, port)
+
+
+def allocations(nomad: NomadApi, job_id: str, namespace: str) -> list[Json]:
+    """Returns what Nomad lists of a job's allocations, those that ended too; none of a job that is not there.
+
+    Raises NomadError.
+    """
+    return list(nomad.get(f"{job_path(job_id)}/allocations", namespace=namespace) or [])
+
+
+def newest(stubs: Iterable[Json]) -> Json | None:
+    """Returns the allocation that was made last, or None where there is none."""
+    return max(stubs, key=lambda stub: int(stub["CreateIndex"]), default=None)
 
 
 def is_running(stub: Mapping[str, Any]) -> bool:

@@ -155,7 +155,7 @@ class Cluster:
         )
 
     def _allocations(self) -> list[dict[str, Any]]:
-        return list(self.nomad.get(f"{job_path(self.job_id)}/allocations", namespace=self.namespace))
+        return running_job.allocations(self.nomad, self.job_id, self.namespace)
 
     def _stopped(self, allocation_id: str) -> bool | None:
         allocation = self.nomad.find(f"allocation/{allocation_id}", namespace=self.namespace)

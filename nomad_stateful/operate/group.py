@@ -12,8 +12,7 @@ from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.nomad import group_members
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.group_members import MemberState, ask
-from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import checks, is_running
+from nomad_stateful.nomad.running_job import allocations, checks, is_running
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.stack import DatabaseOutputs
@@ -62,8 +61,7 @@ def routers(nomad: NomadApi, server: DatabaseOutputs) -> Iterator[Router]:
     """Yields the routers by Nomad's checks, none where the checks of services are Consul's. Raises NomadError."""
     if not server.members:
         return
-    stubs = nomad.get(f"{job_path(server.job)}/allocations", namespace=server.namespace) or []
-    for stub in filter(is_running, stubs):
+    for stub in filter(is_running, allocations(nomad, server.job, server.namespace)):
         found = partial(Router, str(stub["ID"]), str(stub["NodeName"]))
         try:
             known = checks(nomad, stub, server.namespace)

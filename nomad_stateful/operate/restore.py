@@ -8,7 +8,7 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import ENDED
+from nomad_stateful.nomad.running_job import ENDED, allocations
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.command import Checks
@@ -70,15 +70,14 @@ def _failed_task(allocation: dict[str, Any]) -> str:
 
 
 def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[str, Any]:
-    path = job_path(job)
     asked = Stopwatch()
 
     def probe() -> dict[str, Any] | None:
-        allocations = nomad.get(f"{path}/allocations", namespace=namespace) or []
-        if not allocations and asked.seconds >= _ASK_AGAIN_S:
-            nomad.put(f"{path}/evaluate", {"JobID": job, "EvalOptions": {}}, namespace=namespace)
+        found = allocations(nomad, job, namespace)
+        if not found and asked.seconds >= _ASK_AGAIN_S:
+            nomad.put(f"{job_path(job)}/evaluate", {"JobID": job, "EvalOptions": {}}, namespace=namespace)
             asked.restart()
-        return next((one for one in allocations if one["ClientStatus"] in ENDED), None)
+        return next((one for one in found if one["ClientStatus"] in ENDED), None)
 
     return wait_for(
         f"{job} ends",

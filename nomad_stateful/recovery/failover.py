@@ -19,6 +19,7 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.consumer_job import volume_ids
 from nomad_stateful.nomad.paths import job_path, volume_path
+from nomad_stateful.nomad.running_job import allocations
 
 Verdict = Literal["start", "fence", "wait"]
 
@@ -64,7 +65,7 @@ def delayed_jobs(api: NomadApi, namespace: str) -> Iterator[DelayedJob]:
         if evaluation.get("TriggeredBy") == "alloc-failure" and evaluation.get("JobID"):
             pending.setdefault(str(evaluation["JobID"]), set()).add(str(evaluation["ID"]))
     for job_id, evaluation_ids in pending.items():
-        stubs = api.find(f"{job_path(job_id)}/allocations", namespace=namespace) or []
+        stubs = allocations(api, job_id, namespace)
         # The same kind of evaluation delays the rescheduling of an allocation that failed: that one has to wait.
         lost = [
             one

@@ -17,7 +17,7 @@ from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import clients, controllers
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path, plugin_path
-from nomad_stateful.nomad.running_job import ENDED, is_healthy, is_running, is_unhealthy
+from nomad_stateful.nomad.running_job import ENDED, allocations, is_healthy, is_running, is_unhealthy
 from nomad_stateful.operate.cluster import asked
 from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain.letting_go import LettingGo
@@ -191,7 +191,7 @@ class Drain:
         if job is None or job.get("Stop"):
             mover.state = "done"
             return
-        listed = self.api.find(f"{job_path(one.job_id)}/allocations", namespace=one.namespace) or []
+        listed = allocations(self.api, one.job_id, one.namespace)
         after = [stub for stub in listed if stub["Name"] == one.name and stub["ID"] != one.id and _is_wanted(stub)]
         for stub in after:
             if is_healthy(stub) or (is_running(stub) and not stub.get("DeploymentStatus") and job["Type"] != "service"):

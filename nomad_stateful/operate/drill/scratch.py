@@ -15,7 +15,7 @@ from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.ownership import FOLDER
 from nomad_stateful.nomad.paths import job_path, volume_path
-from nomad_stateful.nomad.running_job import ENDED
+from nomad_stateful.nomad.running_job import ENDED, allocations
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill.model import DrillError, Json, Scratch, Target
@@ -225,9 +225,9 @@ def _job(nomad: NomadApi, target: Target) -> list[str]:
 
     def ended() -> bool | None:
         evaluations = nomad.get(f"{path}/evaluations", namespace=namespace) or []
-        allocations = nomad.get(f"{path}/allocations", namespace=namespace) or []
+        found = allocations(nomad, target.id, namespace)
         busy = any(one["Status"] == "pending" for one in evaluations)
-        return None if busy or any(one["ClientStatus"] not in ENDED for one in allocations) else True
+        return None if busy or any(one["ClientStatus"] not in ENDED for one in found) else True
 
     remedy = f"See `nomad job status -namespace {target.namespace} {target.id}`."
     wait_for(f"job {target.id} ends", ended, _REMOVED_TIMEOUT_S, remedy)

@@ -10,8 +10,7 @@ from typing import Any
 from nomad_stateful.databases.operations import operations
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import ENDED, last_events
+from nomad_stateful.nomad.running_job import ENDED, allocations, last_events, newest
 from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill.job import CHECK, FETCH
@@ -71,9 +70,7 @@ class Watch:
         self._phase_took.restart()
 
     def _allocation(self) -> Json | None:
-        path = f"{job_path(self._target.id)}/allocations"
-        found: list[Json] = self._nomad.get(path, namespace=self._target.namespace) or []
-        return max(found, key=lambda one: int(one["CreateIndex"]), default=None)
+        return newest(allocations(self._nomad, self._target.id, self._target.namespace))
 
     def _running(self) -> bool | None:
         allocation = self._allocation()

@@ -21,6 +21,7 @@ from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, sta
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.periodic_runs import FailingRun
+from nomad_stateful.nomad.running_job import allocations, is_running
 from nomad_stateful.operate import dumps, group, stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.point_in_time.place import late as late_logs
@@ -259,8 +260,7 @@ def _job(nomad: NomadApi, job_id: str, namespace: str) -> JobLine:
     job = nomad.find(job_path(job_id), namespace=namespace)
     if job is None:
         return JobLine(job_id, "not there", 0, 1, ())
-    found = nomad.get(f"{job_path(job_id)}/allocations", namespace=namespace) or []
-    running = [one for one in found if one["ClientStatus"] == "running" and one["DesiredStatus"] == "run"]
+    running = list(filter(is_running, allocations(nomad, job_id, namespace)))
     counts = [int(group.get("Count") or 0) for group in job.get("TaskGroups") or []]
     wanted = sum(counts) if job.get("Type") == "service" and not job.get("Stop") else 0
     status = "stopped" if job.get("Stop") else str(job.get("Status"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.running_job import allocations, is_running
 from nomad_stateful.operate import ownership, stack
 from nomad_stateful.operate.engine import Change, Engine, EngineError, StackLockedError
 from nomad_stateful.operate.errors import OperateError
@@ -89,8 +90,7 @@ def _change(
 
 
 def _targets(roll: Rollout) -> list[dict[str, Any]]:
-    listed = roll.api.get(f"job/{roll.job_id}/allocations", namespace=roll.namespace) or []
-    return [stub for stub in listed if stub["DesiredStatus"] == "run" and stub["ClientStatus"] == "running"]
+    return list(filter(is_running, allocations(roll.api, roll.job_id, roll.namespace)))
 
 
 def _roll(roll: Rollout, job: dict[str, Any]) -> None:

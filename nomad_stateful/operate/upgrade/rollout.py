@@ -16,6 +16,7 @@ from typing import Any
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.plugin_versions import eligible_clients
+from nomad_stateful.nomad.running_job import allocations
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.progress import context
 from nomad_stateful.waiting import Pending, Progress
@@ -179,7 +180,7 @@ class Rollout:
         return dict(self.api.get(job_path(self.job_id), namespace=self.namespace))
 
     def _allocations(self) -> list[dict[str, Any]]:
-        return list(self.api.get(f"{job_path(self.job_id)}/allocations", namespace=self.namespace) or [])
+        return allocations(self.api, self.job_id, self.namespace)
 
     def _nodes(self) -> Mapping[str, Mapping[str, Any]]:
         return (self.api.find(plugin_path(self.plugin_id)) or {}).get("Nodes") or {}

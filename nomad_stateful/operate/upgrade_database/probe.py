@@ -10,7 +10,7 @@ from nomad_stateful.databases.operations import operations
 from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import ENDED, last_events
+from nomad_stateful.nomad.running_job import ENDED, allocations, last_events
 from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.errors import OperateError
@@ -121,8 +121,8 @@ class Probe:
         }
 
     def _ended(self) -> dict[str, Any] | None:
-        found = self._nomad.get(f"{job_path(self.job_id)}/allocations", namespace=self._namespace) or []
-        return next((dict(one) for one in found if one["ClientStatus"] in ENDED), None)
+        found = allocations(self._nomad, self.job_id, self._namespace)
+        return next((one for one in found if one["ClientStatus"] in ENDED), None)
 
     def _log(self, allocation_id: str, *, whole: bool) -> str:
         """Returns what it printed; another process writes the log, and may be late with the last lines."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import last_events
+from nomad_stateful.nomad.running_job import allocations, last_events, newest
 from nomad_stateful.operate.errors import OperateError
 
 _NEVER = "0001-"
@@ -34,9 +34,8 @@ class Registered:
     def has_started(self, image: str) -> bool | None:
         """Returns whether the server ever started from this image; None where Nomad has no allocation of it to say."""
         versions = {int(one["Version"]) for one in self._versions() if self._image(one) == image}
-        path = f"{job_path(self.job_id)}/allocations"
         # Of the job before a purge too, whose versions were others.
-        found = self.nomad.get(path, namespace=self.namespace) or []
+        found = allocations(self.nomad, self.job_id, self.namespace)
         states = [self._state(one) for one in found if int(one["JobVersion"]) in versions]
         return any(_started(state) for state in states) if states else None
 
@@ -61,8 +60,8 @@ class Registered:
         return list(self.nomad.get(f"{job_path(self.job_id)}/versions", namespace=self.namespace)["Versions"])
 
     def _newest(self) -> list[dict[str, Any]]:
-        found = self.nomad.get(f"{job_path(self.job_id)}/allocations", namespace=self.namespace) or []
-        return [max(found, key=lambda one: int(one["CreateIndex"]))] if found else []
+        one = newest(allocations(self.nomad, self.job_id, self.namespace))
+        return [] if one is None else [one]
 
     def _image(self, job: Mapping[str, Any]) -> str:
         return str(((task_of(job, self.task) or {}).get("Config") or {}).get("image") or "")

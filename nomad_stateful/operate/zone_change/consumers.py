@@ -12,7 +12,7 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Zones
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import job_path, volume_path
-from nomad_stateful.nomad.running_job import is_running
+from nomad_stateful.nomad.running_job import allocations, is_running
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.operate.zone_change.situation import ZoneChangeError
@@ -98,7 +98,7 @@ class Consumers:
         return sorted(
             f"{job['ID']} on {stub['NodeName']}"
             for job in self.jobs()
-            for stub in self._nomad.get(f"{job_path(str(job['ID']))}/allocations", namespace=self._namespace) or []
+            for stub in allocations(self._nomad, str(job["ID"]), self._namespace)
             if is_running(stub) and zone_of(str(stub["NodeID"])) == zone
         )
 

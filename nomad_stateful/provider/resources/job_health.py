@@ -61,11 +61,11 @@ class JobHealth(ResourceInAccount):
         path = job_path(inputs["jobId"])
         if api.find(path, namespace=inputs["namespace"]) is None:
             return None
-        stubs = api.get(f"{path}/allocations", namespace=inputs["namespace"])
-        running = [stub for stub in _of_group(stubs, inputs["group"]) if running_job.is_running(stub)]
+        stubs = running_job.allocations(api, inputs["jobId"], inputs["namespace"])
+        running = running_job.newest(filter(running_job.is_running, _of_group(stubs, inputs["group"])))
         # What hangs on an output must not change, or become unknown, because nothing runs at this moment.
         last = {name: state.get(name, "") for name in self.computed}
-        return ReadResult(id, inputs, inputs | (_outputs(_newest(running)) if running else last))
+        return ReadResult(id, inputs, inputs | (_outputs(running) if running else last))
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         """Purges a job that was stopped for one with another id; a running job is another resource's to stop.
@@ -110,8 +110,8 @@ class JobHealth(ResourceInAccount):
                 # One on each client, those of an earlier version among them until they are replaced.
                 wanted = max(wanted, sum(map(running_job.is_live, placed)))
                 healthy += _without_deployment(api, job | {"Version": version}, stubs)
-            if len(healthy) >= wanted:
-                return _outputs(_newest(healthy))
+            if len(healthy) >= wanted and (one := running_job.newest(healthy)):
+                return _outputs(one)
             if any(running_job.is_unhealthy(stub) for stub in stubs):
                 reason = redeployment.failed_deployment(api, job | {"Version": version})
                 if reason:
@@ -172,10 +172,6 @@ def _described(count: int) -> str:
 
 def _of_group(stubs: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
     return [stub for stub in stubs if stub["TaskGroup"] == group]
-
-
-def _newest(stubs: list[dict[str, Any]]) -> dict[str, Any]:
-    return max(stubs, key=lambda stub: int(stub["CreateIndex"]))
 
 
 def _outputs(stub: dict[str, Any]) -> Props:

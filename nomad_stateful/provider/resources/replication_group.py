@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.errors import ProviderError
@@ -14,8 +13,7 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.group_members import OFFLINE, MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
-from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import LIVE
+from nomad_stateful.nomad.running_job import LIVE, allocations
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
@@ -131,7 +129,7 @@ class ReplicationGroup(DeclaredResource):
             other = self._member(inputs, job.job_id)
             if not other.state:
                 # An empty volume may be in the place of one that was in the group.
-                if first.executed or _is_stopped(job) or not _allocations(job):
+                if first.executed or _is_stopped(job) or not allocations(job.api, job.job_id, job.namespace):
                     continue
                 return f"{first}, it has no transaction, and {other}"
             if not other.never_began:
@@ -183,8 +181,5 @@ def _is_stopped(job: ConsumerJob) -> bool:
 
 def _live(job: ConsumerJob) -> list[str]:
     """Returns where allocations of a job run that its client has not said to have ended."""
-    return [str(stub["NodeName"]) for stub in _allocations(job) if stub["ClientStatus"] in LIVE]
-
-
-def _allocations(job: ConsumerJob) -> Sequence[Mapping[str, Any]]:
-    return job.api.find(f"{job_path(job.job_id)}/allocations", namespace=job.namespace) or []
+    stubs = allocations(job.api, job.job_id, job.namespace)
+    return [str(stub["NodeName"]) for stub in stubs if stub["ClientStatus"] in LIVE]
