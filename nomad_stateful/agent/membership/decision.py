@@ -140,13 +140,13 @@ def _turn(group: Group, said: Mapping[str, Answer]) -> str:
 
 
 def left_alone(group: Group, own: Answer, peers: Mapping[str, Answer | str]) -> Literal["start again", "go on", ""]:
-    """Returns what a member does that is ONLINE without a majority; "" is to wait.
+    """Returns what a member does that is ONLINE or RECOVERING without a majority; "" is to wait.
 
     Where every peer answers that it is in no group, no majority comes back by itself: it starts again, and the one with
-    everything begins. Where a peer does not answer that the group had expelled before, it goes on alone, if it has all
-    that the others of its view have, and these are in no group: the one that is away can have no majority, and nothing
-    was acknowledged there since. A peer of its view that cannot be reached may have its own part of this group, or rows
-    that this member lacks.
+    everything begins. Where a peer does not answer that the group had expelled before, an ONLINE member goes on alone,
+    if it has all that the others of its view have, and these are in no group: the one that is away can have no
+    majority, and nothing was acknowledged there since. A peer of its view that cannot be reached may have its own part
+    of this group, or rows that this member lacks.
     """
     outside = {
         name: one
@@ -156,14 +156,15 @@ def left_alone(group: Group, own: Answer, peers: Mapping[str, Answer | str]) -> 
     if outside.keys() == set(group.peers):
         return "start again"
     others = own.view - {group.own}
-    if not others or not others <= outside.keys():
+    if own.state != "ONLINE" or not others or not others <= outside.keys():
         return ""
     lacks = reduce(or_, (one.transactions.held for one in outside.values())) - own.transactions.held
     return "" if lacks else "go on"
 
 
 def _state(answer: Answer) -> str:
-    return answer.state if answer.has_majority or answer.state != "ONLINE" else "ONLINE without a majority"
+    in_group = answer.state not in _OUTSIDE
+    return f"{answer.state} without a majority" if in_group and not answer.has_majority else answer.state
 
 
 def _beginner(group: Group, said: Mapping[str, Answer]) -> str:

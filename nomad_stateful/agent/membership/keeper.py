@@ -64,8 +64,11 @@ class Keeper:
                 return self._expelled_from_group()
             if own.state == "ONLINE":
                 self._in_group(own)
-            else:
+            elif own.has_majority:
                 self._tell(f"{own.state}: takes from the others what it lacks")
+            else:
+                # It becomes ONLINE by a message that a majority has to order.
+                self._without_majority(own)
         except ChangedError as error:
             self._tell(f"waits: {error}")
         except (ServerError, ValueError) as error:
@@ -99,7 +102,7 @@ class Keeper:
         """
         self.peers = self._member.ask_peers()
         step = left_alone(self._member.group, own, self.peers)
-        why = "ONLINE without a majority, and no other member is in the group"
+        why = f"{own.state} without a majority, and no other member is in the group"
         if step == "start again":
             self._tell(f"{why}: has its server started again, so that the group can begin")
             self._order.write_text(f"{START_AGAIN}{why}\n", encoding="utf-8")
@@ -107,7 +110,7 @@ class Keeper:
             self._tell(f"{why}, but for one that was expelled and does not answer: goes on alone, in a minute or two")
             self._member.go_on_alone()
         else:
-            self._tell("ONLINE without a majority: nothing is written until another member can be reached")
+            self._tell(f"{own.state} without a majority: nothing is written until another member can be reached")
 
     def _make_accounts(self) -> None:
         if self._accounts is not None:

@@ -141,11 +141,12 @@ def test_a_primary_that_sees_no_majority_says_what_ends_it() -> None:
     assert told(servers) == []
 
 
+@pytest.mark.parametrize("left", ["ONLINE", "RECOVERING"])
 @pytest.mark.parametrize("state", ["OFFLINE", "ERROR"])
-def test_a_group_whose_other_servers_were_started_again_is_begun_by_who_has_everything(state: str) -> None:
+def test_a_group_whose_other_servers_were_started_again_is_begun_by_who_has_everything(state: str, left: str) -> None:
     servers = stopped()
     servers.answers |= {name: replace(offline(name, has("1-8")), state=state) for name in NAMES[:2]}
-    servers.answers["member-3"] = online("member-3", reachable=1)
+    servers.answers["member-3"] = replace(online("member-3", "SECONDARY", reachable=1), state=left)
     agents = [keeper(FakeMember(servers, name), []) for name in NAMES]
     for _ in range(4):
         for agent in agents:
@@ -168,6 +169,17 @@ def test_a_member_goes_on_without_one_that_was_expelled_and_does_not_answer() ->
     assert servers.begun == []
     assert told(servers, "member-3") == ["go on alone"]
     assert told(servers, "member-2")[-1] == "join"
+
+
+def test_a_member_that_is_not_up_to_date_never_goes_on_alone() -> None:
+    servers, said = stopped(), list[str]()
+    del servers.answers["member-1"]
+    servers.answers["member-2"] = offline("member-2", has("1-8"))
+    alone = replace(online("member-3", reachable=1), members=2, view=frozenset(NAMES[1:]), state="RECOVERING")
+    servers.answers["member-3"] = alone
+    keeper(FakeMember(servers, "member-3"), said).round()
+    assert told(servers, "member-3") == []
+    assert said == ["RECOVERING without a majority: nothing is written until another member can be reached"]
 
 
 @pytest.mark.parametrize(
