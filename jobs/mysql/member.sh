@@ -7,7 +7,7 @@
 set -u
 say() { echo "member: $*" >&2; }
 
-handover_s=${MEMBER_HANDOVER_S:-10}
+handover_s=10
 # The agent's order to end a server that hangs on its disk, and what it sees of one that is about to stop.
 order=${START_SOCKET%/*}/kill
 leaving=${START_SOCKET%/*}/leaving
@@ -23,15 +23,25 @@ ask() {
     --skip-column-names --execute "$2" 2>&1
 }
 
-# Whatever comes of it, the server is stopped afterwards: then the others elect.
-hand_over() {
-  to=$(ask "$handover_s" "SELECT other.member_id
+successor() {
+  ask 3 "SELECT other.member_id
     FROM performance_schema.replication_group_members me
     JOIN performance_schema.replication_group_members other ON other.member_id <> me.member_id
     JOIN performance_schema.replication_group_member_stats behind ON behind.member_id = other.member_id
     WHERE me.member_id = @@server_uuid AND me.member_state = 'ONLINE' AND me.member_role = 'PRIMARY'
       AND other.member_state = 'ONLINE'
-    ORDER BY behind.count_transactions_remote_in_applier_queue LIMIT 1")
+    ORDER BY behind.count_transactions_remote_in_applier_queue LIMIT 1"
+}
+
+# Whatever comes of it, the server is stopped afterwards: then the others elect.
+hand_over() {
+  tries=3
+  # All its connections may be taken just then.
+  until to=$(successor); do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || { say "does not hand over: its server cannot be asked: $to" && return; }
+    sleep 0.3
+  done
   case "$to" in
   ????????-????-????-????-????????????) ;;
   *) say "has no role to hand over${to:+: $to}" && return ;;
@@ -51,7 +61,7 @@ end() {
   [ -n "$child" ] || return
   hand_over
   # Routers ask the agent twice a second. A server that stops takes no session, and keeps who asks for one waiting.
-  : >"$leaving"
+  touch "$leaving"
   sleep 1
   kill -TERM "$child" 2>/dev/null
 }

@@ -30,6 +30,7 @@ while :; do sleep 0.1; done
 CLIENT = f"""#!/bin/sh
 for statement; do :; done
 echo "$statement" >>"$FOLDER/asked"
+[ ! -e "$FOLDER/refuses" ] || {{ cat "$FOLDER/refuses" >&2 && rm "$FOLDER/refuses" && exit 1; }}
 [ -e "$FOLDER/alone" ] || echo {UUID}
 """
 ENTER = 'mount --bind "$FOLDER/etc-hosts" /etc/hosts; exec "$@"'
@@ -106,6 +107,32 @@ def test_told_to_stop_it_hands_over_first_and_ends_as_its_server_does(parent: Pa
     parent.start()
     parent.until(lambda: len(parent.text("starts").splitlines()) == 2)
     assert not (parent.folder / "alloc/leaving").exists()
+
+
+def test_a_server_that_takes_no_more_connections_is_asked_again_before_it_is_stopped(parent: Parent) -> None:
+    (parent.folder / "refuses").write_text("ERROR 1040 (HY000): Too many connections\n")
+    process = parent.start()
+    parent.until(lambda: parent.text("starts"))
+    process.terminate()
+    assert process.wait(20) == 3
+    assert f"member: handed over to {UUID}" in parent.text("log")
+
+
+def test_why_nothing_was_handed_over_is_said(parent: Parent) -> None:
+    (parent.folder / "bin/mysql").write_text("#!/bin/sh\necho 'ERROR 1040' >&2; exit 1\n")
+    process = parent.start()
+    parent.until(lambda: parent.text("starts"))
+    process.terminate()
+    assert process.wait(20) == 3
+    assert "member: does not hand over: its server cannot be asked: ERROR 1040" in parent.text("log")
+
+
+def test_a_server_whose_folder_takes_no_file_is_stopped_in_good_order(parent: Parent) -> None:
+    process = parent.start()
+    parent.until(lambda: parent.text("starts"))
+    (parent.folder / "alloc").rmdir()
+    process.terminate()
+    assert process.wait(20) == 3
 
 
 def test_a_member_that_is_no_primary_or_is_alone_is_stopped_without_handing_over(parent: Parent) -> None:
