@@ -17,6 +17,8 @@ from nomad_stateful.waiting import Stopwatch
 HANGS_S = 10
 STALLS_S = 20
 """How long no write ends of a disk that has room and gives no error, until it counts as stalled."""
+STALLS_UNHEARD_S = 60
+"""The same where the group does not answer: a question waits for what was received before it, and that for the disk."""
 _MAY_STALL_S = 2
 START_AGAIN = "start again: "
 """Begins an order to end the server, after which its parent process starts it at once."""
@@ -70,7 +72,7 @@ class Disk:
         [(logged,)] = cursor.fetchall()
         nothing_s = self._writes_nothing_s(cursor)
         self.may_stall = nothing_s >= _MAY_STALL_S
-        is_stalled = nothing_s >= STALLS_S and group_answers
+        is_stalled = nothing_s >= (STALLS_S if group_answers else STALLS_UNHEARD_S)
         if not (is_stalled or self._is_full() or logged):
             return
         self.failure = f"the disk takes no writes: commits wait for {hangs_s} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -275,9 +275,15 @@ def test_a_primary_is_ended_whose_commits_hang_on_its_disk(
     assert (tmp_path / "kill").exists() == ended
 
 
-def test_a_primary_is_ended_whose_disk_ends_no_write_for_a_while(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return Disk(tmp_path, tmp_path / "kill", lambda _: None)
+
+
+@pytest.fixture
+def stalls(disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """A look at a primary 15 s later: for how long commits wait, and how many writes have ended."""
+
     class Stopwatch:
         def __init__(self) -> None:
             self.began = clock.now
@@ -287,7 +293,6 @@ def test_a_primary_is_ended_whose_disk_ends_no_write_for_a_while(
             return clock.now - self.began
 
     monkeypatch.setattr("nomad_stateful.agent.membership.disk.Stopwatch", Stopwatch)
-    disk = Disk(tmp_path, tmp_path / "kill", lambda _: None)
 
     def look(hangs_s: int, written: int, *, group_answers: bool = True) -> str:
         clock.now += 15
@@ -295,13 +300,30 @@ def test_a_primary_is_ended_whose_disk_ends_no_write_for_a_while(
         disk.look(cast("Cursor", rows), is_primary=True, group_answers=group_answers)
         return disk.failure
 
+    return look
+
+
+def test_a_primary_is_ended_whose_disk_ends_no_write_for_a_while(
+    stalls: Callable[..., str], disk: Disk, tmp_path: Path
+) -> None:
+    look = stalls
     # A large transaction, and one that waits for the next commit.
     assert [look(15, 100), look(30, 200), look(0, 0), look(15, 200), look(30, 201)] == [""] * 5
     assert look(45, 201) == ""
     # Of a group that agrees on nothing they wait as well.
     assert look(60, 201, group_answers=False) == ""
     assert disk.may_stall
+    assert not (tmp_path / "kill").exists()
     assert look(75, 201) == "the disk takes no writes: commits wait for 75 s"
+    assert (tmp_path / "kill").exists()
+
+
+def test_a_stalled_disk_that_keeps_the_group_from_answering_is_waited_for_no_longer_than_a_minute(
+    stalls: Callable[..., str], tmp_path: Path
+) -> None:
+    assert [stalls(15 * times, 200, group_answers=False) for times in range(1, 5)] == [""] * 4
+    assert not (tmp_path / "kill").exists()
+    assert stalls(75, 200, group_answers=False) == "the disk takes no writes: commits wait for 75 s"
     assert (tmp_path / "kill").exists()
 
 
