@@ -123,10 +123,10 @@ defaults
   # The server's own wait_timeout ends idle sessions.
   timeout client 8h
   timeout server 8h
-  # Two answers that a member is not the primary come at once. One that is slow to answer, as on a busy client, keeps its
-  # sessions for two checks: the others elect nobody before they heard nothing of it for five seconds.
+  # Two answers that a member is not the primary come at once. One that is silent keeps its sessions for two checks: the
+  # others elect nobody before they heard nothing of it for five seconds.
   timeout check 2s
-  # A member that has just stopped refuses connections: another one answers.
+  # Of two replicas one that has just stopped refuses connections, and the other one answers.
   option redispatch 1
   http-check expect status 200
   # Nobody is taken for the primary before the first check: a router that starts, or reads its file again, leads nowhere.

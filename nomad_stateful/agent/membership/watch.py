@@ -19,9 +19,9 @@ from nomad_stateful.waiting import Stopwatch, repeat
 
 _EVERY_S = 0.4
 _APART_S = 0.1
-_FRESH_S = 1.5
-# Below a router's bound on a check.
+# Below a router's bound on a check. A question during a look waits for the next one too: each may take 0.8 s.
 _ANSWERS_WITHIN_S = 1.8
+_FRESH_S = 2 * _ANSWERS_WITHIN_S
 # A server that was paused for longer, or saw no majority, may have been expelled, or is to be as soon as the others see
 # it again. It hears of that a while later, 14 s were measured, and is to hear from its group all the time until then.
 _PAUSED_S = 4.0
@@ -111,9 +111,10 @@ class Watch:
         self._wanted.set()
         with self._looked:
             self._looked.wait_for(lambda: self._tried >= asked, _ANSWERS_WITHIN_S)
-        if self.seen is None or self.seen.at < asked:
-            return f"the server does not answer: {self.why}"
-        return self.seen
+        if self.seen is not None and self.seen.at >= asked:
+            return self.seen
+        why = self.why if self._tried >= asked else f"not within {_ANSWERS_WITHIN_S} s"
+        return f"the server does not answer: {why}"
 
     def fresh(self) -> Seen | str:
         """Returns the last look, or why there is none that counts."""

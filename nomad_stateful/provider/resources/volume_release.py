@@ -30,6 +30,8 @@ EC2_POLL_S = 1.0
 # Nomad looks at a controller every 30 s, and waits as long for its answer.
 _CONTROLLERS_S = 90.0
 _MEMBERS_POLL_S = 1.0
+# How long a group may say nothing that is only slow to answer.
+_MUTE_S = 10.0
 # A detachment that Nomad asked for begins at once.
 STRAY_S = 10.0
 _EBS_ID = re.compile(r"vol-[0-9a-f]{8,32}")
@@ -98,11 +100,14 @@ class VolumeRelease(ResourceInAccount):
         group = group_members.of_job(ConsumerJob(api, namespace, job_id).read() or {})
         if group is None:
             return
+        asked = Stopwatch()
 
         def look() -> Pending | None:
             found = progress.ctx.call(lambda: [self._ask(api, namespace, one, group.name) for one in group.jobs])
+            said = "; ".join(map(str, found))
             if any(one.at for one in found) and not any(one.state for one in found):
-                said = "; ".join(map(str, found))
+                if asked.seconds < _MUTE_S:
+                    return Pending(f"waiting until a member of its group can be asked: {said}")
                 progress.ctx.log("warning", f"job {job_id} changes though no member of its group can be asked: {said}")
             away = group_members.is_in_group(found, job_id) and group_members.others_away(found, job_id)
             return Pending(f"waiting until the other members of its group are ONLINE: {away}") if away else None
@@ -285,8 +290,7 @@ def _headline(wanted: Props, limit_s: float) -> str:
 
 def _deadline_message(wanted: Props, limit_s: float, usage: VolumeUsage) -> str:
     volume_id, namespace = wanted["volumeId"], wanted["namespace"]
-    lines = [_headline(wanted, limit_s)]
-    lines += [f"  {line}" for line in usage.lines()]
+    lines = [_headline(wanted, limit_s), *(f"  {line}" for line in usage.lines())]
     steps = [step for plan in recovery_plans(usage, wanted_free=True) for step in plan.steps]
     lines += [f"Next: {step}" for step in dict.fromkeys(steps)]
     lines.append(

@@ -70,10 +70,13 @@ def test_no_other_may(answers: Answers, answer: Answer, why: str) -> None:
 
 
 def test_an_old_answer_counts_for_nothing(answers: Answers, clock: Clock) -> None:
-    assert answers.why_not("/primary", "") == "the server does not answer: the server was not asked yet"
+    assert answers.why_not("/primary", "") == "the server does not answer: not within 1.8 s"
+    assert answers.everything()["why"] == "the server does not answer: the server was not asked yet"
     saw(answers, online("member-1"))
     clock.now += 1.6
+    assert answers.why_not("/primary", "") == "the server does not answer: not within 1.8 s"
     answers.watch.why = "2013 timed out"
+    answers.watch._ended(clock.now)
     for path in ("/primary", "/replica", "/healthy"):
         assert answers.why_not(path, "") == "the server does not answer: 2013 timed out"
 

@@ -54,16 +54,18 @@ class Members:
 @pytest.fixture
 def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
     monkeypatch.setattr(volume_release, "_MEMBERS_POLL_S", 0.005)
+    monkeypatch.setattr(volume_release, "_MUTE_S", 0.05)
     nomad.put("job/db-2", JOB)
     return nomad
 
 
 def change(
-    nomad: FakeNomad, first: Any, own: MemberState, third: MemberState = ONLINE, limit_s: float = 0.05
+    nomad: FakeNomad, first: Any, own: Any, third: MemberState = ONLINE, limit_s: float = 0.05
 ) -> tuple[Members, list[str]]:
     """Changes the second member's gate; returns whom it asked, and what it logged."""
     first = first if isinstance(first, list) else [first]
-    members, logged = Members(dict(zip(JOBS, (first, [own], [third]), strict=True))), list[str]()
+    own = own if isinstance(own, list) else [own]
+    members, logged = Members(dict(zip(JOBS, (first, own, [third]), strict=True))), list[str]()
     context = Context(timeout_s=limit_s, sink=lambda _severity, text, _urn, _ephemeral: logged.append(text))
     release = VolumeRelease(lambda: nomad.api, ask=members.ask)
     changed = release.update(context, "r1", STATE, INPUTS, INPUTS | {"triggers": {"job": "2"}})
@@ -102,8 +104,16 @@ def test_a_group_that_has_not_begun_is_not_waited_for(nomad: FakeNomad, all_say:
 
 
 def test_where_no_agent_can_be_reached_it_warns(nomad: FakeNomad) -> None:
-    [warning] = change(nomad, MUTE, MUTE, AWAY)[1]
+    members, [waits, *_, warning] = change(nomad, MUTE, MUTE, AWAY, limit_s=60)
+    assert members.asked > 3
+    assert waits.startswith("waiting until a member of its group can be asked: db-1 cannot be asked")
     assert warning.startswith("job db-2 changes though no member of its group can be asked: db-1 cannot be asked: its")
+
+
+def test_a_server_that_was_slow_once_is_asked_again(nomad: FakeNomad) -> None:
+    with pytest.raises(ProviderError, match="job db-2 is left as it is"):
+        change(nomad, [MUTE, ONLINE], [MUTE, ONLINE], AWAY)
+    assert nomad.writes == []
 
 
 @pytest.mark.parametrize(
