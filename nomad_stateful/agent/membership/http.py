@@ -102,8 +102,10 @@ class Answers:
     def _healthy(self, seen: Seen) -> str:
         answer, group = seen.answer, self.watch.member.group
         if answer.state == "ONLINE":
-            if answer.online < len(group.members):
-                return f"of {len(group.members)} members {answer.online} are ONLINE"
+            # One that is not even registered is deployed after this one.
+            wanted = [name for name in group.members if name in answer.view or self._is_registered(name)]
+            if answer.online < len(wanted):
+                return f"of {len(wanted)} members {answer.online} are ONLINE"
             makes = answer.role == "PRIMARY" and not self.keeper.has_accounts
             return "databases and accounts are not made yet" if makes else ""
         why = _not_in_group(answer)
@@ -129,13 +131,11 @@ class Answers:
             return ""
         silent = {name: said for name, said in peers.items() if name not in answers and name != group.first}
         return next(
-            (
-                f"{name} does not answer it: {said}"
-                for name, said in silent.items()
-                if self.watch.member.hosts.has(name)
-            ),
-            "",
+            (f"{name} does not answer it: {said}" for name, said in silent.items() if self._is_registered(name)), ""
         )
+
+    def _is_registered(self, name: str) -> bool:
+        return self.watch.member.hosts.has(name)
 
 
 def _not_in_group(answer: Answer) -> str:

@@ -228,6 +228,17 @@ def test_a_member_is_healthy_where_all_are_and_the_primary_has_made_the_accounts
     assert answers.why_not("/healthy", "") == ""
 
 
+def test_a_member_is_healthy_before_the_one_that_is_deployed_after_it(answers: Answers) -> None:
+    """As beside one that serves alone, of a group whose two others were stopped."""
+    two = replace(online("member-1", "SECONDARY", reachable=2), members=2, view=frozenset({"member-1", "member-2"}))
+    saw(answers, two)
+    assert answers.why_not("/healthy", "") == "of 3 members 2 are ONLINE"
+    cast("FakeMember", answers.watch.member).unregistered.add("member-3")
+    assert answers.why_not("/healthy", "") == ""
+    saw(answers, replace(two, members=3, online=2, view=frozenset({"member-1", "member-2", "member-3"})))
+    assert answers.why_not("/healthy", "") == "of 3 members 2 are ONLINE"
+
+
 def test_an_empty_volume_of_a_group_is_healthy_where_there_is_none_to_join(answers: Answers) -> None:
     saw(answers, offline("member-1"))
     answers.keeper.peers = {"member-2": online("member-2"), "member-3": online("member-3", "SECONDARY")}
