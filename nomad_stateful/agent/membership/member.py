@@ -15,6 +15,7 @@ from nomad_stateful.agent.membership.account import Account, verified
 from nomad_stateful.agent.membership.decision import Answer, Group, Step, left_alone, next_step
 from nomad_stateful.agent.membership.hosts import Hosts
 from nomad_stateful.agent.server import ServerError, own_session, session, wait_for_group
+from nomad_stateful.databases.mysql.group import GRANTS
 from nomad_stateful.databases.mysql.group_start import MemberTransactions
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.waiting import Stopwatch
@@ -46,11 +47,6 @@ _DATABASES = """
 SELECT COUNT(*) FROM information_schema.schemata
 WHERE schema_name NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')
 """
-_GRANTS = (
-    "GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO {account}",
-    "GRANT SELECT ON performance_schema.replication_group_members TO {account}",
-    "GRANT SELECT ON performance_schema.replication_connection_status TO {account}",
-)
 
 
 class ChangedError(Exception):
@@ -130,7 +126,7 @@ class Member:
             cursor.execute("SET SESSION sql_log_bin = 0")
             for verb in ("CREATE USER IF NOT EXISTS", "ALTER USER"):
                 cursor.execute(f"{verb} {name} IDENTIFIED BY %s REQUIRE SSL", (account.user, account.password))
-            for grant in _GRANTS:
+            for grant in GRANTS:
                 cursor.execute(grant.format(account=name), (account.user,))
 
     def join(self) -> None:

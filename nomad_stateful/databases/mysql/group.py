@@ -12,8 +12,13 @@ from nomad_stateful.databases.mysql.log_options import missing
 from nomad_stateful.databases.mysql.options import may_be, turns_off
 from nomad_stateful.databases.server import Member
 
-# The agent makes the account on each member before that joins.
 _PRIVILEGES = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM"
+GRANTS = (
+    f"GRANT {_PRIVILEGES} ON *.* TO {{account}}",
+    "GRANT SELECT ON performance_schema.replication_group_members TO {account}",
+    "GRANT SELECT ON performance_schema.replication_connection_status TO {account}",
+)
+"""The statements by which the agent gives the account its rights, on each member before that joins."""
 _MIB = 1 << 20
 _PLUGINS = ("plugin-load-add=group_replication.so", "plugin-load-add=mysql_clone.so")
 # A member that lacks more than so many transactions copies all of another, and so does one whose logs are gone. Its

@@ -14,9 +14,11 @@ from nomad_stateful.agent.membership import member as module
 from nomad_stateful.agent.membership.account import Account
 from nomad_stateful.agent.membership.member import ChangedError, Member
 from nomad_stateful.agent.server import ServerError
+from nomad_stateful.databases.mysql.group import GRANTS, REPLICATION
 from tests.unit.agent.group_world import GROUP_ID, NAMES, group
 
 PASSWORD = "of-the-group"
+ACCOUNT = "%s@'%%'"
 
 
 @dataclass
@@ -204,6 +206,12 @@ def test_the_account_is_made_unlogged_and_the_server_is_read_only_again(
         "SET SESSION sql_log_bin = 0",
     ]
     assert lines[-2:] == ["SET GLOBAL super_read_only = ON", "SET GLOBAL offline_mode = OFF"]
+
+
+def test_the_account_gets_the_privileges_of_the_groups_description(sessions: Sessions, member: Member) -> None:
+    member.prepare()
+    assert told(sessions, "GRANT") == [f"{NAMES[0]}: {grant.format(account=ACCOUNT)[:60]}" for grant in GRANTS]
+    assert GRANTS[0] == f"GRANT {REPLICATION.account.privileges} ON *.* TO {{account}}"
 
 
 @pytest.mark.parametrize("text", ["", "[client]\nuser = replication\n", f"password = {PASSWORD}\n"])
