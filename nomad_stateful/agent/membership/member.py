@@ -227,7 +227,8 @@ class Member:
     def _start(self, cursor: Cursor, *, begins: bool) -> None:
         """Starts replication in a session that has the lock of the own server."""
         account = Account.read(self._replication)
-        # Of an agent that was ended before it could take it back it may be ON.
+        # Of an agent that was ended before it could take them back both may be set.
+        cursor.execute("SET GLOBAL group_replication_force_members = ''")
         cursor.execute(f"SET GLOBAL group_replication_bootstrap_group = {'ON' if begins else 'OFF'}")
         try:
             cursor.execute("START GROUP_REPLICATION USER = %s, PASSWORD = %s", (account.user, account.password))

@@ -179,6 +179,7 @@ def test_whoever_joins_has_the_lock_and_takes_back_what_an_earlier_agent_left(
         "SELECT @@server_uuid, @@GLOBAL.group_replication_group_name,",
         "SELECT COUNT(*) FROM information_schema.schemata",
         "COMMIT",
+        "SET GLOBAL group_replication_force_members = ''",
         "SET GLOBAL group_replication_bootstrap_group = OFF",
         "START GROUP_REPLICATION USER = %s, PASSWORD = %s",
         "closed",
