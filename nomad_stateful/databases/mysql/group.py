@@ -6,6 +6,7 @@ https://dev.mysql.com/doc/refman/9.7/en/group-replication-system-variables.html
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 from nomad_stateful.databases.model import Account, Problem, Replication
 from nomad_stateful.databases.mysql.log_options import missing
@@ -43,6 +44,10 @@ _OWN_OPTIONS = (
     *("relay_log_recovery", "relay_log_purge"),
 )
 _ON = ("ON", "1", "TRUE")
+_ASKED = ("performance_schema", "performance_schema_consumer_global_instrumentation")
+# With few of these it counts the writes of some files alone; nomad_stateful/agent/membership/disk.py asks for two.
+_COUNTS = tuple(f"performance_schema_max_file_{what}" for what in ("classes", "handles", "instances"))
+_COUNTED = ("wait/io/file/sql/binlog", "wait/io/file/innodb/innodb_log_file")
 
 
 def option_lines(member: Member, *, verified: bool) -> list[str]:
@@ -105,11 +110,23 @@ def _option_problem(name: str, value: str) -> Problem | None:
         own = "options that begin with group_replication_"
     if own:
         return Problem(f"group decides {own.replace('_', '-')}", "remove it, or remove group")
-    asked = "performance_schema"
-    if may_be(name, asked) and (turns_off(name, asked) or value.upper() not in _ON):
-        rule = "group needs performance-schema ON: by it the agent asks what the member is"
+    if rule := _hides(name, value):
         return Problem(rule, "remove it, or remove group")
     return missing(name, value, "group")
+
+
+def _hides(name: str, value: str) -> str:
+    """Returns which rule an option breaks without which the agent is blind; empty where it breaks none."""
+    if asked := next((option for option in _ASKED if may_be(name, option)), ""):
+        is_on = value.upper() in _ON and not turns_off(name, asked)
+        rule = f"group needs {asked.replace('_', '-')} ON: by it the agent asks what the member is and does"
+        return "" if is_on else rule
+    hides = any(may_be(name, option) for option in _COUNTS)
+    if may_be(name, "performance_schema_instrument"):
+        pattern, _, level = (part.strip(" '\"").replace("%", "*").lower() for part in value.rpartition("="))
+        is_on = level in ("on", "1", "true", "yes", "counted")
+        hides = not is_on and any(fnmatchcase(event, pattern) for event in _COUNTED)
+    return "group needs performance-schema to count writes of files: by it the agent sees its disk" if hides else ""
 
 
 REPLICATION = Replication(Account("nomad_group", _PRIVILEGES), "member.sh", (8, 4), _option_problem)

@@ -45,6 +45,14 @@ def refused(given: dict[str, Any]) -> str:
         ({"config": {"performance_schema": False}}, {}, "performance_schema is OFF: group needs performance-schema ON"),
         ({"config": {"performance-schema": 0}}, {}, "group needs performance-schema ON: by it the agent asks"),
         ({"serverArgs": ["--skip-performance-schema"]}, {}, "group needs performance-schema ON: by it the agent asks"),
+        *(
+            ({"config": {"performance_schema_instrument": off}}, {}, "group needs performance-schema to count writes")
+            for off in ("%=OFF", "wait/io/%=off", "wait/io/file/sql/binlog=0", "'wait/io/file/innodb/%= FALSE'")
+        ),
+        ({"config": {"performance_schema_consumer_global_instrumentation": 0}}, {}, "global-instrumentation ON: by it"),
+        ({"serverArgs": ["--performance-schema-instrument=wait/%=NO"]}, {}, "performance-schema to count writes of"),
+        ({"config": {"performance_schema_max_file_classes": 0}}, {}, "performance-schema to count writes of files"),
+        ({"config": {"performance-schema-max-file-instances": 1}}, {}, "performance-schema to count writes of files"),
         ({"serverArgs": ["--skip-log-bin"]}, {}, "group needs every transaction in the binary logs"),
         ({"config": {"sync_binlog": 0}}, {}, "group needs sync-binlog 1"),
         ({"users": [{"name": "nomad_group", "database": "shop"}], "databases": ["shop"]}, {}, "account is reserved"),
@@ -58,6 +66,8 @@ def test_what_a_group_cannot_have_is_refused(mysql: dict[str, Any], volume: dict
 def test_a_group_takes_other_options_of_what_it_needs_and_decides() -> None:
     given = {"performance_schema": True, "performance_schema_max_digest_length": 0, "relay_log_space_limit": 0}
     assert planned(config=given).database is not None
+    for instrument in ("wait/synch/%=OFF", "wait/io/file/%=COUNTED", "%=ON", "memory/%=OFF"):
+        assert planned(config={"performance_schema_instrument": instrument}).database is not None
 
 
 @pytest.mark.parametrize(
