@@ -110,6 +110,10 @@ def _option_problem(name: str, value: str) -> Problem | None:
         own = "options that begin with group_replication_"
     if own:
         return Problem(f"group decides {own.replace('_', '-')}", "remove it, or remove group")
+    # What MySQL compares beside it is an option of the group's, or of the data directory (lower_case_table_names).
+    if may_be(name, "default_table_encryption"):
+        rule = "a group takes no member with another value than the others', and a change restarts one at a time"
+        return Problem(rule, "remove it, and alter databases with ENCRYPTION='Y'")
     if rule := _hides(name, value):
         return Problem(rule, "remove it, or remove group")
     return missing(name, value, "group")

@@ -42,6 +42,7 @@ def refused(given: dict[str, Any]) -> str:
         ({"config": {"super-read-only": True}}, {}, "group decides"),
         ({"config": {"relay_log_recovery": True}}, {}, "relay_log_recovery is ON: group decides relay-log-recovery"),
         ({"serverArgs": ["--skip-relay-log-purge"]}, {}, "group decides relay-log-purge"),
+        ({"config": {"default_table_encryption": True}}, {}, "a group takes no member with another value than the"),
         ({"config": {"performance_schema": False}}, {}, "performance_schema is OFF: group needs performance-schema ON"),
         ({"config": {"performance-schema": 0}}, {}, "group needs performance-schema ON: by it the agent asks"),
         ({"serverArgs": ["--skip-performance-schema"]}, {}, "group needs performance-schema ON: by it the agent asks"),
