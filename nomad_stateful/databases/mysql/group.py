@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from nomad_stateful.databases.model import Account, Problem, Replication
 from nomad_stateful.databases.mysql.log_options import missing
-from nomad_stateful.databases.mysql.options import may_be, turns_off
+from nomad_stateful.databases.mysql.options import may_be, number, turns_off
 from nomad_stateful.databases.server import Member
 
 _PRIVILEGES = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM"
@@ -43,6 +43,9 @@ _OWN_OPTIONS = (
     # stopped, that is to count.
     *("relay_log_recovery", "relay_log_purge"),
 )
+# The one that a person may set. Without loose- a server that makes its data directory would not know it, and end.
+_SIZE_LIMIT = "loose_group_replication_transaction_size_limit"
+_LARGEST = (1 << 31) - 1
 _ON = ("ON", "1", "TRUE")
 _ASKED = ("performance_schema", "performance_schema_consumer_global_instrumentation")
 # With few of these it counts the writes of some files alone; nomad_stateful/agent/membership/disk.py asks for two.
@@ -105,9 +108,13 @@ def _encryption(*, verified: bool) -> Mapping[str, str]:
 
 def _option_problem(name: str, value: str) -> Problem | None:
     """Returns why a member could not replicate with an option, or could lose transactions."""
+    plain = name.lower().replace("-", "_")
+    if plain == _SIZE_LIMIT:
+        is_size = (size := number(value)) is not None and size <= _LARGEST
+        return None if is_size else Problem(f"must be bytes, {_LARGEST} at most, or 0 for no limit", "correct it")
     own = next((option for option in _OWN_OPTIONS if may_be(name, option)), "")
-    if "group_replication" in name.lower().replace("-", "_"):
-        own = "options that begin with group_replication_"
+    if "group_replication" in plain:
+        own = f"options that begin with group_replication_, but {_SIZE_LIMIT}"
     if own:
         return Problem(f"group decides {own.replace('_', '-')}", "remove it, or remove group")
     # What MySQL compares beside it is an option of the group's, or of the data directory (lower_case_table_names).

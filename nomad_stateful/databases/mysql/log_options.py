@@ -1,9 +1,7 @@
 """Binary logs of MySQL: with which options of the server one lacks nothing, and stays until it is copied."""
 
-import re
-
 from nomad_stateful.databases.model import Problem
-from nomad_stateful.databases.mysql.options import may_be, turns_off
+from nomad_stateful.databases.mysql.options import may_be, number, turns_off
 
 _FILTERS = ("do_db", "ignore_db", "do_table", "ignore_table", "wild_do_table", "wild_ignore_table", "rewrite_db")
 # What keeps transactions out of the logs, or has a restore leave them out.
@@ -29,7 +27,6 @@ _DECIDED = {
 _EXPIRES = "binlog_expire_logs_seconds"
 EXPIRES_AT_LEAST_S = 86_400
 """How long the server has to keep a log, in seconds, so that S3 may be out of reach for a day."""
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def problem(name: str, value: str) -> Problem | None:
@@ -55,9 +52,8 @@ def _expiry_problem(name: str, value: str) -> Problem | None:
         return Problem(rule, f"set {_EXPIRES} in its place")
     if not may_be(name, _EXPIRES):
         return None
-    found = re.fullmatch(r"(\d+)([KMG]?)", value.strip().upper())
-    seconds = int(found[1]) * _UNITS[found[2]] if found and not turns_off(name, _EXPIRES) else -1
-    if seconds == 0 or seconds >= EXPIRES_AT_LEAST_S:
+    seconds = None if turns_off(name, _EXPIRES) else number(value)
+    if seconds is not None and (seconds == 0 or seconds >= EXPIRES_AT_LEAST_S):
         return None
     rule = f"pointInTime needs {_EXPIRES} {EXPIRES_AT_LEAST_S} or more, or 0 (never): S3 may be away that long"
     return Problem(rule, f"remove it (30 days), or set {EXPIRES_AT_LEAST_S} or more")

@@ -13,6 +13,7 @@ from nomad_stateful.databases.model import Problem
 
 _TURNS_OFF = ("skip", "disable")
 _MODIFIERS = ("loose", *_TURNS_OFF, "enable", "maximum")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 OWN_OPTIONS = {
     "datadir": "mysql.dataDir",
@@ -88,6 +89,12 @@ def turns_off(name: str, option: str) -> bool:
     """Returns whether a name is that of an option behind skip- or disable-, whatever its value says."""
     found = next((before for rest, before in _readings(name) if _begins(rest, option)), ())
     return any(word in _TURNS_OFF for word in found)
+
+
+def number(value: str) -> int | None:
+    """Returns the number that a value such as 2G is; None where it is none, or a template."""
+    found = re.fullmatch(r"(\d+)([KMGT]?)", value.strip().upper())
+    return int(found[1]) * _UNITS[found[2]] if found else None
 
 
 def _begins(rest: str, option: str) -> bool:

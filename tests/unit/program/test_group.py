@@ -93,6 +93,13 @@ def test_a_member_begins_nothing_by_itself() -> None:
     assert member.variables["accounts"]["files"] == {}
 
 
+@pytest.mark.parametrize("size", [0, "1G", 2_147_483_647])
+def test_each_member_has_the_limit_of_a_transaction_as_it_is_set(size: int | str) -> None:
+    made = planned(config={"loose_group_replication_transaction_size_limit": size})
+    files = [job.variables["files"]["my.cnf"] for job in made.jobs if job.spec == "database"]
+    assert [f"\nloose_group_replication_transaction_size_limit = {size}\n" in text for text in files] == [True] * 3
+
+
 def test_dumps_read_from_where_reads_go_and_a_restore_writes_to_the_primary() -> None:
     backup = {"volume": "dumps", "schedule": "@daily"}
     own = config({"backup": backup})

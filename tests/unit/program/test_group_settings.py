@@ -38,6 +38,15 @@ def refused(given: dict[str, Any]) -> str:
         ({"memoryMib": 1000}, {}, "mysql.memoryMib is 1000: a member needs 896 MiB and group.messageCacheMib"),
         ({"config": {"group-replication-consistency": "EVENTUAL"}}, {}, "group decides options that begin with"),
         ({"serverArgs": ["--loose-group_replication_bootstrap_group=ON"]}, {}, "group decides options that begin with"),
+        ({"config": {"group_replication_transaction_size_limit": 1}}, {}, "but loose-group-replication-transaction-"),
+        *(
+            (
+                {"config": {"loose_group_replication_transaction_size_limit": size}},
+                {},
+                "must be bytes, 2147483647 at most",
+            )
+            for size in ("2G", -1, "any")
+        ),
         ({"config": {"server_id": 7}}, {}, "mysql.config.server_id is 7: group decides server-id"),
         ({"config": {"super-read-only": True}}, {}, "group decides"),
         ({"config": {"relay_log_recovery": True}}, {}, "relay_log_recovery is ON: group decides relay-log-recovery"),
