@@ -60,6 +60,8 @@ class Replication:
     """Major and minor number of the first server that can be a member."""
     option_problem: Callable[[str, str], Problem | None]
     """Returns why a member could not replicate, or could lose transactions, with an option and its value."""
+    further_mib: Callable[[Mapping[str, str]], int]
+    """Returns how much more memory its options have a server take than it does by default, in MiB."""
 
 
 @dataclass(frozen=True)

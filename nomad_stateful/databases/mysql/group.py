@@ -21,6 +21,7 @@ GRANTS = (
 )
 """The statements by which the agent gives the account its rights, on each member before that joins."""
 _MIB = 1 << 20
+_USUAL_POOL_MIB = 128
 _PLUGINS = ("plugin-load-add=group_replication.so", "plugin-load-add=mysql_clone.so")
 # A member that lacks more than so many transactions copies all of another, and so does one whose logs are gone. Its
 # server starts again afterwards, and lacks what was written meanwhile: with few it would copy for ever.
@@ -140,4 +141,9 @@ def _hides(name: str, value: str) -> str:
     return "group needs performance-schema to count writes of files: by it the agent sees its disk" if hides else ""
 
 
-REPLICATION = Replication(Account("nomad_group", _PRIVILEGES), "member.sh", (8, 4), _option_problem)
+def _further_mib(options: Mapping[str, str]) -> int:
+    pools = [number(value) or 0 for name, value in options.items() if may_be(name, "innodb_buffer_pool_size")]
+    return max([_USUAL_POOL_MIB, *(size // _MIB for size in pools)]) - _USUAL_POOL_MIB
+
+
+REPLICATION = Replication(Account("nomad_group", _PRIVILEGES), "member.sh", (8, 4), _option_problem, _further_mib)

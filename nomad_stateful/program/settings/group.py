@@ -55,7 +55,7 @@ class ReplicationGroup(Section):
         128,
         ge=128,
         le=4096,
-        description="Messages that each member keeps for others that come back, in MiB, beside the server's memory.",
+        description="Messages that each member keeps for others that come back, in MiB, of its `memoryMib`.",
     )
     agent_memory_mib: int = Field(128, ge=96, le=MOST_MEMORY_MIB, description="Memory of each agent, in MiB.")
     router: Router = Field(default=Router(), description="How the routers run.")
@@ -89,10 +89,7 @@ def check(section: DatabaseSection, group: ReplicationGroup) -> None:
     _check_names(section)
     _check_image(section)
     _check_router(section, group.router)
-    least_mib = _LEAST_MIB + group.message_cache_mib
-    if section.server_memory_mib < least_mib:
-        rule = f"a member needs {_LEAST_MIB} MiB and group.messageCacheMib, which is {group.message_cache_mib}"
-        raise Refusal("memoryMib", section.memory_mib, rule, f"set {least_mib} or more")
+    _check_memory(section, group)
     if seconds(section.kill_timeout) < _LEAST_KILL_S:
         rule = "a member hands the primary over before its server stops, which takes up to 21 s"
         raise Refusal("killTimeout", section.kill_timeout, rule, f"set {_LEAST_KILL_S}s or more")
@@ -139,6 +136,15 @@ def _check_image(section: DatabaseSection) -> None:
     least = ".".join(map(str, replication.least_version))
     rule = f"a group is of {section.kind.title} {least} or newer"
     raise Refusal("image", section.image, rule, "set a newer one, or remove group")
+
+
+def _check_memory(section: DatabaseSection, group: ReplicationGroup) -> None:
+    further_mib = section.kind.group.further_mib(section.options) if section.kind.group is not None else 0
+    least_mib = _LEAST_MIB + group.message_cache_mib + further_mib
+    if section.server_memory_mib < least_mib:
+        pool = f", and {further_mib} for its buffer pool" if further_mib else ""
+        rule = f"a member needs {_LEAST_MIB} MiB and group.messageCacheMib, which is {group.message_cache_mib}{pool}"
+        raise Refusal("memoryMib", section.server_memory_mib, rule, f"set {least_mib} or more")
 
 
 def _check_router(section: DatabaseSection, router: Router) -> None:

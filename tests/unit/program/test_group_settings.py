@@ -36,6 +36,8 @@ def refused(given: dict[str, Any]) -> str:
             for image in ("haproxy:3.0.5", "haproxy:2.9-alpine", "haproxy:2", "haproxytech/haproxy-debian:3.0")
         ),
         ({"memoryMib": 1000}, {}, "mysql.memoryMib is 1000: a member needs 896 MiB and group.messageCacheMib"),
+        ({"config": {"innodb_buffer_pool_size": "2G"}}, {}, "memoryMib is 1536: a member needs 896 MiB and group.mess"),
+        ({"config": {"loose-innodb-buffer-pool-size": 2 << 30}}, {}, "128, and 1920 for its buffer pool. Set 2944 or"),
         ({"config": {"group-replication-consistency": "EVENTUAL"}}, {}, "group decides options that begin with"),
         ({"serverArgs": ["--loose-group_replication_bootstrap_group=ON"]}, {}, "group decides options that begin with"),
         ({"config": {"group_replication_transaction_size_limit": 1}}, {}, "but loose-group-replication-transaction-"),
@@ -158,7 +160,13 @@ def test_a_group_needs_the_agent() -> None:
 
 @pytest.mark.parametrize(
     ("mysql", "memory_mib"),
-    [({}, 1536), ({"group": {"messageCacheMib": 1024}}, 2432), ({"memoryMib": 1024}, 1024)],
+    [
+        ({}, 1536),
+        ({"group": {"messageCacheMib": 1024}}, 2432),
+        ({"memoryMib": 1024}, 1024),
+        ({"memoryMib": 2944, "config": {"innodb_buffer_pool_size": "2G"}}, 2944),
+        ({"config": {"innodb_buffer_pool_size": "64M"}}, 1536),
+    ],
 )
 def test_a_member_has_memory_for_its_messages_too(mysql: dict[str, Any], memory_mib: int) -> None:
     database = planned(**mysql).database
