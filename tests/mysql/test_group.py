@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from nomad_stateful.agent.membership import member as asking
+from nomad_stateful.agent.membership.decision import Group as GroupOfAgent
+from nomad_stateful.agent.server import ServerError
 from tests import closing_lines
 from tests.mysql.group import GROUP_ID, NAMES, Group, Member, fill, group
 from tests.mysql.group_writer import Writer
@@ -63,6 +66,18 @@ def assert_everything_is_there(three: Group, writer: Writer) -> None:
     [(executed,)] = next(iter(three)).query("SELECT @@GLOBAL.gtid_executed")
     assert {one.split(":")[0].strip() for one in executed.split(",")} == {GROUP_ID}
     assert writer.at_once == []
+
+
+@contextlib.contextmanager
+def paused(*members: Member) -> Iterator[None]:
+    """Has their servers stand still."""
+    namespaces = [["pgrep", "--ns", str(one.first_process), "--nslist", "pid", "mysqld"] for one in members]
+    pids = [pid for one in namespaces for pid in subprocess.check_output(one, text=True).split()]
+    subprocess.run(["kill", "-STOP", *pids], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["kill", "-CONT", *pids], check=True)
 
 
 def other_primary(three: Group, former: Member) -> Member:
@@ -182,15 +197,27 @@ def test_a_paused_primary_is_not_one_when_it_wakes(three: Group) -> None:
     with Writer(three) as writer:
         writer.goes_on()
         [primary] = three.until(three.primaries)
-        command = ["pgrep", "--ns", str(primary.first_process), "--nslist", "pid", "mysqld"]
-        pids = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-        subprocess.run(["kill", "-STOP", *pids], check=True)
-        other_primary(three, primary)
-        writer.goes_on()
-        subprocess.run(["kill", "-CONT", *pids], check=True)
+        with paused(primary):
+            other_primary(three, primary)
+            writer.goes_on()
         three.until_whole()
         writer.goes_on()
     assert_everything_is_there(three, writer)
+
+
+@pytest.mark.nightly
+def test_a_group_without_a_majority_answers_no_question(three: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of no table, so that it needs no disk."""
+    monkeypatch.setattr(asking, "_HEARS_WITHIN_S", 5.0)
+    start(three)
+    three.until_whole()
+    first, *others = three
+    options = [first.folder / name for name in ("client.cnf", "replication.cnf")]
+    own = asking.Member(GroupOfAgent(GROUP_ID, first.name, first.name, {}), *options)
+    own.hear_from_group()
+    with paused(*others), pytest.raises(ServerError, match="timed out"):
+        own.hear_from_group()
+    three.until_whole()
 
 
 @pytest.mark.nightly
