@@ -107,7 +107,7 @@ def _panel(results: Sequence[Result]) -> drawing.Panel:
         if one.pauses:
             longest.setdefault(one.fault, []).append(one.pauses.longest)
     rows = [drawing.Row(fault, values, median(values)) for fault, values in sorted(longest.items())]
-    return drawing.Panel(f"Longest pause of writes in a run, of at most {results[0].target_s:.0f} s", rows)
+    return drawing.Panel(f"Longest pause of writes in a run; wanted: at most {results[0].target_s:.0f} s", rows)
 
 
 def _pauses(results: Sequence[Result], fault: str, target_s: float) -> list[str]:
