@@ -138,7 +138,8 @@ class Cluster:
         A purge while it stops would have volumes detached under tasks that still write to them.
         """
         job = ConsumerJob(self.nomad, self.namespace, self.job_id)
-        running = [stub["ID"] for stub in self._allocations() if stub["ClientStatus"] in running_job.LIVE]
+        stubs = running_job.allocations(self.nomad, self.job_id, self.namespace)
+        running = [stub["ID"] for stub in stubs if stub["ClientStatus"] in running_job.LIVE]
         self.nomad.delete(job_path(self.job_id), namespace=self.namespace)
         for allocation_id in running:
             wait_for(
@@ -153,9 +154,6 @@ class Cluster:
             120,
             f"See `nomad job status {self.job_id}`.",
         )
-
-    def _allocations(self) -> list[dict[str, Any]]:
-        return running_job.allocations(self.nomad, self.job_id, self.namespace)
 
     def _stopped(self, allocation_id: str) -> bool | None:
         allocation = self.nomad.find(f"allocation/{allocation_id}", namespace=self.namespace)

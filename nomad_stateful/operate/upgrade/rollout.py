@@ -144,7 +144,8 @@ class Rollout:
     def _newest(self) -> list[dict[str, Any]]:
         """Returns the newest allocation of each eligible client, by the clients' names."""
         eligible, found = eligible_clients(self.api), dict[str, dict[str, Any]]()
-        for stub in sorted(self._allocations(), key=lambda one: int(one["CreateIndex"])):
+        stubs = allocations(self.api, self.job_id, self.namespace)
+        for stub in sorted(stubs, key=lambda one: int(one["CreateIndex"])):
             if stub["NodeID"] in eligible:
                 found[stub["NodeID"]] = stub
         return sorted(found.values(), key=lambda one: str(one["NodeName"]))
@@ -178,9 +179,6 @@ class Rollout:
 
     def _job(self) -> dict[str, Any]:
         return dict(self.api.get(job_path(self.job_id), namespace=self.namespace))
-
-    def _allocations(self) -> list[dict[str, Any]]:
-        return allocations(self.api, self.job_id, self.namespace)
 
     def _nodes(self) -> Mapping[str, Mapping[str, Any]]:
         return (self.api.find(plugin_path(self.plugin_id)) or {}).get("Nodes") or {}
