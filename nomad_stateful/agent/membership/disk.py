@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pymysql.cursors import Cursor
 
+from nomad_stateful.databases.mysql.group import COUNTED
 from nomad_stateful.waiting import Stopwatch
 
 HANGS_S = 10
@@ -34,7 +35,7 @@ SELECT COUNT(*) FROM performance_schema.error_log WHERE logged > NOW(6) - INTERV
 """
 _WRITTEN = """
 SELECT SUM(count_write + count_misc) FROM performance_schema.file_summary_by_event_name
-WHERE event_name IN ('wait/io/file/sql/binlog', 'wait/io/file/innodb/innodb_log_file')
+WHERE event_name IN %s
 """
 
 
@@ -82,7 +83,7 @@ class Disk:
 
     def _writes_nothing_s(self, cursor: Cursor) -> float:
         """Since when no write has ended; a large transaction takes as long, and has writes that end."""
-        cursor.execute(_WRITTEN)
+        cursor.execute(_WRITTEN, (COUNTED,))
         [(written,)] = cursor.fetchall()
         if written != self._written:
             self._written, self._since = written, Stopwatch()

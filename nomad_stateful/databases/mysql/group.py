@@ -49,9 +49,10 @@ _SIZE_LIMIT = "loose_group_replication_transaction_size_limit"
 _LARGEST = (1 << 31) - 1
 _ON = ("ON", "1", "TRUE")
 _ASKED = ("performance_schema", "performance_schema_consumer_global_instrumentation")
-# With few of these it counts the writes of some files alone; nomad_stateful/agent/membership/disk.py asks for two.
+# With few of these it counts the writes of some files alone.
 _COUNTS = tuple(f"performance_schema_max_file_{what}" for what in ("classes", "handles", "instances"))
-_COUNTED = ("wait/io/file/sql/binlog", "wait/io/file/innodb/innodb_log_file")
+COUNTED = ("wait/io/file/sql/binlog", "wait/io/file/innodb/innodb_log_file")
+"""The events by which the agent sees whether writes of the logs end."""
 
 
 def option_lines(member: Member, *, verified: bool) -> list[str]:
@@ -137,7 +138,7 @@ def _hides(name: str, value: str) -> str:
     if may_be(name, "performance_schema_instrument"):
         pattern, _, level = (part.strip(" '\"").replace("%", "*").lower() for part in value.rpartition("="))
         is_on = level in ("on", "1", "true", "yes", "counted")
-        hides = not is_on and any(fnmatchcase(event, pattern) for event in _COUNTED)
+        hides = not is_on and any(fnmatchcase(event, pattern) for event in COUNTED)
     return "group needs performance-schema to count writes of files: by it the agent sees its disk" if hides else ""
 
 

@@ -263,7 +263,7 @@ class Rows:
     def __init__(self, *rows: Any) -> None:
         self.rows = list(rows)
 
-    def execute(self, _statement: str) -> None:
+    def execute(self, _statement: str, _values: object = None) -> None:
         """Takes the next one."""
 
     def fetchall(self) -> Any:
@@ -295,7 +295,7 @@ def disk(tmp_path: Path) -> Disk:
 
 
 @pytest.fixture
-def stalls(disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def look(disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """A look at a primary 15 s later: for how long commits wait, and how many writes have ended."""
 
     class Stopwatch:
@@ -308,19 +308,18 @@ def stalls(disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
     monkeypatch.setattr("nomad_stateful.agent.membership.disk.Stopwatch", Stopwatch)
 
-    def look(hangs_s: int, written: int, *, group_answers: bool = True) -> str:
+    def looked(hangs_s: int, written: int, *, group_answers: bool = True) -> str:
         clock.now += 15
         rows = Rows(hangs_s, 0, written) if hangs_s else Rows(0)
         disk.look(cast("Cursor", rows), is_primary=True, group_answers=group_answers)
         return disk.failure
 
-    return look
+    return looked
 
 
 def test_a_primary_is_ended_whose_disk_ends_no_write_for_a_while(
-    stalls: Callable[..., str], disk: Disk, tmp_path: Path
+    look: Callable[..., str], disk: Disk, tmp_path: Path
 ) -> None:
-    look = stalls
     # A large transaction, and one that waits for the next commit.
     assert [look(15, 100), look(30, 200), look(0, 0), look(15, 200), look(30, 201)] == [""] * 5
     assert look(45, 201) == ""
@@ -333,11 +332,11 @@ def test_a_primary_is_ended_whose_disk_ends_no_write_for_a_while(
 
 
 def test_a_stalled_disk_that_keeps_the_group_from_answering_is_waited_for_no_longer_than_a_minute(
-    stalls: Callable[..., str], tmp_path: Path
+    look: Callable[..., str], tmp_path: Path
 ) -> None:
-    assert [stalls(15 * times, 200, group_answers=False) for times in range(1, 5)] == [""] * 4
+    assert [look(15 * times, 200, group_answers=False) for times in range(1, 5)] == [""] * 4
     assert not (tmp_path / "kill").exists()
-    assert stalls(75, 200, group_answers=False) == "the disk takes no writes: commits wait for 75 s"
+    assert look(75, 200, group_answers=False) == "the disk takes no writes: commits wait for 75 s"
     assert (tmp_path / "kill").exists()
 
 
