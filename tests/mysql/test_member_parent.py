@@ -52,6 +52,17 @@ class Parent:
         self.processes.append(process)
         return process
 
+    def serve(self) -> subprocess.Popen[bytes]:
+        """Starts it, and returns once its server runs."""
+        process = self.start()
+        self.until(lambda: self.text("starts"))
+        return process
+
+    def stop(self, process: subprocess.Popen[bytes]) -> None:
+        """Tells it to stop; it ends as its server does that got SIGTERM."""
+        process.terminate()
+        assert process.wait(20) == 3
+
     def text(self, name: str) -> str:
         path = self.folder / name
         return path.read_text() if path.exists() else ""
@@ -88,18 +99,14 @@ def test_a_server_that_a_clone_has_stopped_is_started_again_and_no_other(parent:
     parent.until(lambda: len(parent.text("starts").splitlines()) == 2)
     for line in parent.text("starts").splitlines():
         assert line == f"{process.pid} {process.pid} --port=1 --super-read-only=ON"
-    process.terminate()
-    assert process.wait(20) == 3
+    parent.stop(process)
     (parent.folder / "status").write_text("1\n")
     assert parent.start().wait(20) == 1
     assert len(parent.text("starts").splitlines()) == 3
 
 
 def test_told_to_stop_it_hands_over_first_and_ends_as_its_server_does(parent: Parent) -> None:
-    process = parent.start()
-    parent.until(lambda: parent.text("starts"))
-    process.terminate()
-    assert process.wait(20) == 3
+    parent.stop(parent.serve())
     assert f"group_replication_set_as_primary('{UUID}', 5)" in parent.text("asked")
     assert f"member: handed over to {UUID}" in parent.text("log")
     # Routers have heard of it by then.
@@ -111,36 +118,25 @@ def test_told_to_stop_it_hands_over_first_and_ends_as_its_server_does(parent: Pa
 
 def test_a_server_that_takes_no_more_connections_is_asked_again_before_it_is_stopped(parent: Parent) -> None:
     (parent.folder / "refuses").write_text("ERROR 1040 (HY000): Too many connections\n")
-    process = parent.start()
-    parent.until(lambda: parent.text("starts"))
-    process.terminate()
-    assert process.wait(20) == 3
+    parent.stop(parent.serve())
     assert f"member: handed over to {UUID}" in parent.text("log")
 
 
 def test_why_nothing_was_handed_over_is_said(parent: Parent) -> None:
     (parent.folder / "bin/mysql").write_text("#!/bin/sh\necho 'ERROR 1040' >&2; exit 1\n")
-    process = parent.start()
-    parent.until(lambda: parent.text("starts"))
-    process.terminate()
-    assert process.wait(20) == 3
+    parent.stop(parent.serve())
     assert "member: does not hand over: its server cannot be asked: ERROR 1040" in parent.text("log")
 
 
 def test_a_server_whose_folder_takes_no_file_is_stopped_in_good_order(parent: Parent) -> None:
-    process = parent.start()
-    parent.until(lambda: parent.text("starts"))
+    process = parent.serve()
     (parent.folder / "alloc").rmdir()
-    process.terminate()
-    assert process.wait(20) == 3
+    parent.stop(process)
 
 
 def test_a_member_that_is_no_primary_or_is_alone_is_stopped_without_handing_over(parent: Parent) -> None:
     (parent.folder / "alone").touch()
-    process = parent.start()
-    parent.until(lambda: parent.text("starts"))
-    process.terminate()
-    assert process.wait(20) == 3
+    parent.stop(parent.serve())
     assert "group_replication_set_as_primary" not in parent.text("asked")
 
 
@@ -148,8 +144,7 @@ def test_a_server_that_hangs_on_its_disk_is_killed_by_order(parent: Parent) -> N
     order = parent.folder / "alloc/kill"
     # Of a server before this one.
     order.write_text("old\n")
-    process = parent.start()
-    parent.until(lambda: parent.text("starts"))
+    process = parent.serve()
     assert not order.exists()
     order.write_text("commits wait for 12 s\n")
     assert process.wait(20) == 137
@@ -159,14 +154,12 @@ def test_a_server_that_hangs_on_its_disk_is_killed_by_order(parent: Parent) -> N
 
 def test_a_server_that_was_left_alone_is_killed_and_started_again_by_order(parent: Parent) -> None:
     order = parent.folder / "alloc/kill"
-    process = parent.start()
-    parent.until(lambda: parent.text("starts"))
+    process = parent.serve()
     order.write_text(f"{START_AGAIN}no majority\n")
     parent.until(lambda: len(parent.text("starts").splitlines()) == 2)
     assert not order.exists()
     assert "member: ended the server: start again: no majority" in parent.text("log")
-    process.terminate()
-    assert process.wait(20) == 3
+    parent.stop(process)
 
 
 def test_names_of_members_are_kept_up_to_date_in_place(parent: Parent) -> None:
