@@ -174,9 +174,9 @@ class Facts:
             raise NotChecked("clientRole is not set, and the stack has attached no policy yet")
         return str(found)
 
-    def made(self, type_: str) -> list[Json]:
-        """Returns the outputs of the stack's resources of a type."""
-        return [one["outputs"] for one in self.sources.resources if one["type"] == type_ and one.get("outputs")]
+    def made(self, *types: str) -> list[Json]:
+        """Returns the outputs of the stack's resources of these types."""
+        return [one["outputs"] for one in self.sources.resources if one["type"] in types and one.get("outputs")]
 
     def jobs(self) -> list[tuple[str, str]]:
         """Returns id and namespace of the jobs that the stack has deployed."""

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
+from nomad_stateful.operate import stack
 from nomad_stateful.operate.doctor.facts import Facts, Json, NotChecked
 from nomad_stateful.operate.doctor.finding import Finding, problem
 from nomad_stateful.operate.doctor.usage import usage_of
 from nomad_stateful.recovery.plan import recovery_plans
-from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION
 
 _PAGE = "docs/runbook.md#what-holds-a-volume"
 
 
 def registered(facts: Facts) -> Iterator[Finding]:
-    """Every volume that the stack registered is registered, with the volume of EC2 that the stack has."""
+    """Every volume of the stack is registered, under the id that the stack has of it."""
     for made in _made(facts):
         namespace = str(made.get("namespace") or "default")
         known = _known(facts, namespace).get(str(made["volumeId"]))
@@ -38,7 +38,7 @@ def held(facts: Facts) -> Iterator[Finding]:
 
 
 def _made(facts: Facts) -> list[Json]:
-    made = facts.made(NOMAD_CSI_REGISTRATION)
+    made = facts.made(*stack.REGISTRATIONS)
     if not made:
         raise NotChecked("the stack has registered no volume yet")
     return made

@@ -18,9 +18,10 @@ from nomad_stateful.operate.doctor.finding import Check, Finding
 from nomad_stateful.operate.doctor.table import CHECKS
 from nomad_stateful.program.settings.consumer import Consumer
 from nomad_stateful.program.settings.database import DatabaseSection
+from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME
 from tests.unit.operate.doctor.world import VOLUME, World, instance, node, refused
 
-# What only a volume that is registered has is not in this world: see test_volumes.
+# No volume is registered in this world; the tests of these two register some.
 CHECKED = [check for check in CHECKS if check.run not in (volumes.registered, volumes.held)]
 
 
@@ -461,9 +462,11 @@ def test_the_text_has_the_cure_below_what_is_wrong() -> None:
 
 def test_a_registration_that_is_gone_or_anothers_is_told() -> None:
     world = World()
-    registration = "nomad:index/csiVolumeRegistration:CsiVolumeRegistration"
-    made = [{"volumeId": "mysql", "externalId": "vol-other"}, {"volumeId": "archive", "externalId": VOLUME}]
-    world.resources += [{"type": registration, "outputs": {**one, "namespace": "default"}} for one in made]
+    made = {NOMAD_CSI_REGISTRATION: ("mysql", "vol-other"), NOMAD_CSI_VOLUME: ("archive", VOLUME)}
+    world.resources += [
+        {"type": kind, "outputs": {"volumeId": volume, "externalId": external, "namespace": "default"}}
+        for kind, (volume, external) in made.items()
+    ]
     told = [finding.what for finding in volumes.registered(world.facts())]
     assert told == [
         f"volume mysql is {VOLUME} in Nomad, the stack's is vol-other",
