@@ -192,11 +192,12 @@ image: bootstrap ## make the agent's image, on Debian's Python into dist/, or wi
 	@$(PY) -m tools.image $(if $(BASE),--base "$(BASE)")
 
 .PHONY: fix
-fix: bootstrap ## format the code, fix what the linter can fix
+fix: bootstrap ## format the code, fix what the linter can fix, regenerate pages; say what is left for the linter
 	@$(PY) -m ruff check --quiet --fix-only .
 	@$(PY) -m ruff format --quiet .
 	@$(PY) -m tools.pages
 	@bin=$$($(PY) -m tools.toolchain) && "$$bin/nomad" fmt jobs/
+	@$(PY) -m ruff check --quiet .
 
 .PHONY: clean-cache
 clean-cache: ## remove the toolchain's cache, which all clones share (stop the sandbox first)

@@ -39,7 +39,7 @@ KMS_ARN = (
     rf"(key/({_KMS_KEY})|alias/[A-Za-z0-9/_-]{{1,250}})$"
 )
 OWN_TAGS = frozenset({"Name", MANAGED_TAG, GUARD_TAG, STACK_TAG, SNAPSHOTS_TAG})
-"""Tags that the program gives each volume."""
+"""Tags that the program gives volumes."""
 
 
 class Registered(Section):
@@ -103,7 +103,9 @@ class Volume(Section):
         description="Size of a volume that the driver makes, where whole GiB are too coarse, such as 100MiB.",
         json_schema_extra={"rule": "must be a number with its unit, such as 100MiB or 2GiB"},
     )
-    type: Literal["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"] = Field("gp3", description="EBS volume type.")
+    type: Literal["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"] = Field(
+        "gp3", description="EBS volume type; changed in place."
+    )
     iops: int | None = Field(None, description="Provisioned IOPS (gp3, io1, io2).")
     throughput_mibps: int | None = Field(None, description="Provisioned throughput in MiB/s (gp3).")
     encrypted: bool = Field(True, description="Encrypt the volume at rest.")
