@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from pymysql.cursors import Cursor
 
 from nomad_stateful.agent.membership.account import Account, verified
+from nomad_stateful.agent.membership.contents import has_databases, have_others_copy, make_table, writable
 from nomad_stateful.agent.membership.decision import Answer, Group, Step, left_alone, next_step
 from nomad_stateful.agent.membership.hosts import Hosts
 from nomad_stateful.agent.server import ServerError, own_session, session, wait_for_group
@@ -42,10 +42,6 @@ SELECT @@server_uuid, @@GLOBAL.group_replication_group_name, me.member_state, me
     WHERE channel_name = 'group_replication_applier')
 FROM performance_schema.replication_group_members me
 WHERE me.member_id IN (@@server_uuid, '')
-"""
-_DATABASES = """
-SELECT COUNT(*) FROM information_schema.schemata
-WHERE schema_name NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')
 """
 
 
@@ -122,7 +118,7 @@ class Member:
         """Makes the group's account on the own server, unlogged; nobody else writes meanwhile. Raises ServerError."""
         account = Account.read(self._replication)
         name = "%s@'%%'"
-        with self.own_session() as cursor, _writable(cursor):
+        with self.own_session() as cursor, writable(cursor):
             cursor.execute("SET SESSION sql_log_bin = 0")
             for verb in ("CREATE USER IF NOT EXISTS", "ALTER USER"):
                 cursor.execute(f"{verb} {name} IDENTIFIED BY %s REQUIRE SSL", (account.user, account.password))
@@ -132,7 +128,7 @@ class Member:
     def join(self) -> None:
         """Has the own server join the group that its seeds are in. Raises ChangedError, ServerError."""
         with self._locked(self.own_session(_STARTS_WITHIN_S)) as cursor:
-            if not look(cursor).was_in_group and _has_databases(cursor):
+            if not look(cursor).was_in_group and has_databases(cursor):
                 # What a server that was none of the group's has is in no log of the group.
                 cursor.execute("SET GLOBAL group_replication_clone_threshold = 1")
             self._start(cursor, begins=False)
@@ -149,8 +145,8 @@ class Member:
                 raise ChangedError(step.why)
             if age.seconds > _OLDEST_S:
                 raise ChangedError(f"the answers took {age.seconds:.0f} s")
-            if not answers[self.group.own].was_in_group and (self._has_scripts or _has_databases(own)):
-                _have_others_copy(own, answers[self.group.own])
+            if not answers[self.group.own].was_in_group and (self._has_scripts or has_databases(own)):
+                have_others_copy(own, answers[self.group.own])
             self._start(own, begins=True)
 
     def make_accounts(self, statements: Sequence[str]) -> None:
@@ -159,7 +155,7 @@ class Member:
         with self.own_session(_STARTS_WITHIN_S) as cursor:
             # The row of another group may have come with a dump.
             known = (self.group.group_id, digest)
-            _make_table(cursor)
+            make_table(cursor)
             cursor.execute(_MADE, known)
             if cursor.fetchone() != (0,):
                 return
@@ -172,7 +168,7 @@ class Member:
         """Commits a transaction, so that the group is known to have begun. Raises ServerError."""
         with self.own_session(_STARTS_WITHIN_S) as cursor:
             # Nothing that locks the accounts until it is committed: members that join log in meanwhile.
-            _make_table(cursor)
+            make_table(cursor)
             cursor.execute("REPLACE INTO nomad_stateful.replication_group VALUES (%s, '')", (self.group.group_id,))
             cursor.execute("COMMIT")
 
@@ -257,42 +253,3 @@ class Member:
             password=account.password,
             ssl=verified(self._authority),
         )
-
-
-def _make_table(cursor: Cursor) -> None:
-    """Makes the table of the group where it lacks: who was to make it may have been cut off on the way."""
-    cursor.execute("CREATE DATABASE IF NOT EXISTS nomad_stateful")
-    columns = "id CHAR(36) PRIMARY KEY, accounts CHAR(64) NOT NULL"
-    cursor.execute(f"CREATE TABLE IF NOT EXISTS nomad_stateful.replication_group ({columns})")
-
-
-def _has_databases(cursor: Cursor) -> bool:
-    cursor.execute(_DATABASES)
-    found = cursor.fetchone()
-    # START is refused in a transaction.
-    cursor.execute("COMMIT")
-    return found != (0,)
-
-
-def _have_others_copy(cursor: Cursor, own: Answer) -> None:
-    """Has members that join copy all of a server with data: it may have transactions that are in no binary log.
-
-    As one that ran without GTIDs has, or whose first start ran scripts. A GTID of no log, which they lack, makes them
-    take a clone. https://dev.mysql.com/doc/refman/9.7/en/replication-options-gtids.html#sysvar_gtid_purged
-    """
-    executed = [str(own.transactions.executed)] if own.transactions.executed else []
-    with _writable(cursor):
-        cursor.execute("RESET BINARY LOGS AND GTIDS")
-        cursor.execute("SET GLOBAL gtid_purged = %s", (",".join([*executed, f"{uuid.uuid4()}:1"]),))
-
-
-@contextmanager
-def _writable(cursor: Cursor) -> Iterator[None]:
-    """Has a server that is in no group take writes, of the own session alone."""
-    try:
-        cursor.execute("SET GLOBAL offline_mode = ON")
-        cursor.execute("SET GLOBAL super_read_only = OFF")
-        yield
-    finally:
-        cursor.execute("SET GLOBAL super_read_only = ON")
-        cursor.execute("SET GLOBAL offline_mode = OFF")

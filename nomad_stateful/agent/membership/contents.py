@@ -1,0 +1,56 @@
+"""What a server has that is of its group, or is not."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pymysql.cursors import Cursor
+
+from nomad_stateful.agent.membership.decision import Answer
+
+_DATABASES = """
+SELECT COUNT(*) FROM information_schema.schemata
+WHERE schema_name NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')
+"""
+
+
+def make_table(cursor: Cursor) -> None:
+    """Makes the table of the group where it lacks: who was to make it may have been cut off on the way."""
+    cursor.execute("CREATE DATABASE IF NOT EXISTS nomad_stateful")
+    columns = "id CHAR(36) PRIMARY KEY, accounts CHAR(64) NOT NULL"
+    cursor.execute(f"CREATE TABLE IF NOT EXISTS nomad_stateful.replication_group ({columns})")
+
+
+def has_databases(cursor: Cursor) -> bool:
+    """Returns whether it has databases of clients."""
+    cursor.execute(_DATABASES)
+    found = cursor.fetchone()
+    # START is refused in a transaction.
+    cursor.execute("COMMIT")
+    return found != (0,)
+
+
+def have_others_copy(cursor: Cursor, own: Answer) -> None:
+    """Has members that join copy all of a server with data: it may have transactions that are in no binary log.
+
+    As one that ran without GTIDs has, or whose first start ran scripts. A GTID of no log, which they lack, makes them
+    take a clone. https://dev.mysql.com/doc/refman/9.7/en/replication-options-gtids.html#sysvar_gtid_purged
+    """
+    executed = [str(own.transactions.executed)] if own.transactions.executed else []
+    with writable(cursor):
+        cursor.execute("RESET BINARY LOGS AND GTIDS")
+        cursor.execute("SET GLOBAL gtid_purged = %s", (",".join([*executed, f"{uuid.uuid4()}:1"]),))
+
+
+@contextmanager
+def writable(cursor: Cursor) -> Iterator[None]:
+    """Has a server that is in no group take writes, of the own session alone."""
+    try:
+        cursor.execute("SET GLOBAL offline_mode = ON")
+        cursor.execute("SET GLOBAL super_read_only = OFF")
+        yield
+    finally:
+        cursor.execute("SET GLOBAL super_read_only = ON")
+        cursor.execute("SET GLOBAL offline_mode = OFF")
