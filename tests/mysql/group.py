@@ -176,6 +176,16 @@ class Member:
                 cursor.execute(statement)
             return tuple(cursor.fetchall())
 
+    def connect(self) -> Any:
+        """A session of a client's, from another host."""
+
+        def connected() -> Any:
+            return pymysql.connect(
+                host=ADDRESSES[self.name], port=PORTS[self.name], user="root", password=ROOT_PASSWORD
+            )
+
+        return self.network.threads.submit(connected).result()
+
     def state(self) -> str:
         with contextlib.suppress(pymysql.err.MySQLError):
             [(state, role)] = self.query(

@@ -65,6 +65,8 @@ class Keeper:
             if own.state == "ONLINE":
                 self._in_group(own)
             elif own.has_majority:
+                # A router that was cut off with them could not, and nobody is led here until it is ONLINE.
+                self._member.end_clients()
                 self._tell(f"{own.state}: takes from the others what it lacks")
             else:
                 # It becomes ONLINE by a message that a majority has to order.

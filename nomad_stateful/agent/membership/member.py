@@ -11,7 +11,7 @@ from pathlib import Path
 from pymysql.cursors import Cursor
 
 from nomad_stateful.agent.membership.account import Account, verified
-from nomad_stateful.agent.membership.contents import has_databases, have_others_copy, make_table, writable
+from nomad_stateful.agent.membership.contents import end_clients, has_databases, have_others_copy, make_table, writable
 from nomad_stateful.agent.membership.decision import Answer, Group, Step, left_alone, next_step
 from nomad_stateful.agent.membership.hosts import Hosts
 from nomad_stateful.agent.server import ServerError, own_session, session, wait_for_group
@@ -171,6 +171,12 @@ class Member:
             make_table(cursor)
             cursor.execute("REPLACE INTO nomad_stateful.replication_group VALUES (%s, '')", (self.group.group_id,))
             cursor.execute("COMMIT")
+
+    def end_clients(self) -> None:
+        """Ends the sessions of clients on the own server, but for the other members'. Raises ServerError."""
+        user = Account.read(self._replication).user
+        with self.own_session() as cursor:
+            end_clients(cursor, user)
 
     def leave(self) -> None:
         """Has the own server leave a group that it was expelled from. Raises ChangedError, ServerError."""

@@ -111,6 +111,9 @@ class FakeMember:
         self._tell("mark")
         self._change(transactions=has("1"))
 
+    def end_clients(self) -> None:
+        self._tell("end clients")
+
     def leave(self) -> None:
         self._tell("leave")
         self._change(state="OFFLINE", role="", read_only=True, members=1, reachable=1, online=0)

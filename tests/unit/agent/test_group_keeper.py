@@ -228,6 +228,18 @@ def test_new_members_join_one_after_the_other() -> None:
     assert told(servers, "member-3")[-1] == "join"
 
 
+def test_sessions_that_a_member_had_before_are_ended_while_it_takes_what_it_lacks() -> None:
+    servers, said = stopped(), list[str]()
+    servers.answers |= {"member-1": online("member-1"), "member-2": replace(online("member-2"), state="RECOVERING")}
+    agent = keeper(FakeMember(servers, "member-2"), said)
+    agent.round()
+    assert told(servers, "member-2") == ["end clients"]
+    servers.answers["member-2"] = online("member-2", "SECONDARY")
+    agent.round()
+    assert told(servers, "member-2") == ["end clients"]
+    assert said == ["RECOVERING: takes from the others what it lacks", "ONLINE, SECONDARY"]
+
+
 def test_one_that_was_in_the_group_joins_beside_another() -> None:
     servers = stopped()
     servers.answers["member-1"] = online("member-1")
