@@ -111,6 +111,12 @@ def others_away(found: Sequence[MemberState], job: str) -> str:
     return "; ".join(str(one) for one in found if one.job != job and not one.is_online)
 
 
+def is_mute(found: Sequence[MemberState], job: str) -> bool:
+    """Returns whether nobody says if a member is in its group, and an agent that runs does not answer."""
+    says = any(one.is_online or (one.job == job and one.state) for one in found)
+    return not says and any(one.at and not one.state for one in found)
+
+
 def is_in_group(found: Sequence[MemberState], job: str) -> bool:
     """Returns whether a member is in a group that can go on: by what it says, or else by what another one sees."""
     own = next((one for one in found if one.job == job), MemberState(job))

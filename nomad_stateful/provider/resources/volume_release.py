@@ -105,9 +105,11 @@ class VolumeRelease(ResourceInAccount):
         def look() -> Pending | None:
             found = progress.ctx.call(lambda: [self._ask(api, namespace, one, group.name) for one in group.jobs])
             said = "; ".join(map(str, found))
-            if any(one.at for one in found) and not any(one.state for one in found):
-                if asked.seconds < _MUTE_S:
-                    return Pending(f"waiting until a member of its group can be asked: {said}")
+            if not group_members.is_mute(found, job_id):
+                asked.restart()
+            elif asked.seconds < _MUTE_S:
+                return Pending(f"waiting until a member of its group can be asked: {said}")
+            else:
                 progress.ctx.log("warning", f"job {job_id} changes though no member of its group can be asked: {said}")
             away = group_members.is_in_group(found, job_id) and group_members.others_away(found, job_id)
             return Pending(f"waiting until the other members of its group are ONLINE: {away}") if away else None

@@ -103,8 +103,9 @@ def test_a_group_that_has_not_begun_is_not_waited_for(nomad: FakeNomad, all_say:
     assert (members.asked, logged) == (3, [])
 
 
-def test_where_no_agent_can_be_reached_it_warns(nomad: FakeNomad) -> None:
-    members, [waits, *_, warning] = change(nomad, MUTE, MUTE, AWAY, limit_s=60)
+@pytest.mark.parametrize("third", [AWAY, OFFLINE, replace(OFFLINE, state="RECOVERING")])
+def test_where_no_agent_of_the_group_can_be_reached_it_warns(nomad: FakeNomad, third: MemberState) -> None:
+    members, [waits, *_, warning] = change(nomad, MUTE, MUTE, third, limit_s=60)
     assert members.asked > 3
     assert waits.startswith("waiting until a member of its group can be asked: db-1 cannot be asked")
     assert warning.startswith("job db-2 changes though no member of its group can be asked: db-1 cannot be asked: its")
@@ -114,6 +115,13 @@ def test_a_server_that_was_slow_once_is_asked_again(nomad: FakeNomad) -> None:
     with pytest.raises(ProviderError, match="job db-2 is left as it is"):
         change(nomad, [MUTE, ONLINE], [MUTE, ONLINE], AWAY)
     assert nomad.writes == []
+
+
+def test_a_moment_in_which_nobody_answers_does_not_end_a_wait(nomad: FakeNomad) -> None:
+    longer_than_a_mute_one = [ONLINE] * 40
+    silent = [*longer_than_a_mute_one, MUTE, ONLINE]
+    with pytest.raises(ProviderError, match="job db-2 is left as it is"):
+        change(nomad, list(silent), list(silent), AWAY, limit_s=0.5)
 
 
 @pytest.mark.parametrize(
