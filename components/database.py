@@ -209,7 +209,9 @@ class DatabaseServer(Component):
         group = pulumi.create_urn(name, self._group_type, (opts and opts.parent) or None) if members else None
         passwords = args.get("passwords") or drawn_passwords(name, kind, args, self, group)
         self.account_passwords = by_account(passwords)
-        change = own.change("database", job_variables.database(kind, args))
+        # A member's server reads its certificate when it starts.
+        certificate = {"certificate": _digest(args["tls"]["certificate"])} if args.get("member") else {}
+        change = own.change("database", {**job_variables.database(kind, args), **certificate})
         # The gate of its volume, for what comes after it; no output, since those have types of the schema.
         self.release = release = own.only_gate(
             args["volume"],

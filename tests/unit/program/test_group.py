@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pulumi.runtime import mocks
 
 from nomad_stateful.program import outputs, plan, settings
 from nomad_stateful.program.settings import SettingsError
+from tests.certificates import Authority
 from tests.unit.program.recorder import record
 
 ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"]
@@ -159,6 +161,22 @@ def test_the_members_are_told_who_begins_and_the_routers_come_with_the_first_one
         items = made[f"mysql-server-{number}-variable"].inputs["items"]["value"]
         assert items.keys() == {"root_password", "password_app", "password_nomad_group"}
     assert made["mysql-job"].inputs["jobspec"].count('job "database-router"') == 1
+
+
+def test_a_new_certificate_waits_for_the_other_members_as_any_change_does(tmp_path: Path) -> None:
+    def gates(folder: Path) -> list[str]:
+        names = ",".join(f"DNS:mysql-server-{number}" for number in (1, 2, 3))
+        own = Authority.made(folder, names)
+        given = {"certificate": own.read("server-cert.pem"), "key": "private", "ca": own.read("ca.pem")}
+        found = record(config({"tlsCertificate": given})).items()
+        return [
+            made.inputs["triggers"]["job"]
+            for name, made in found
+            if name.startswith("mysql-server-") and "-release-" in name
+        ]
+
+    before, after = gates(tmp_path / "before"), gates(tmp_path / "after")
+    assert (len(before), set(before) & set(after)) == (3, set())
 
 
 def test_the_members_of_a_new_group_start_together_and_the_first_waits_for_all() -> None:
