@@ -19,6 +19,7 @@ from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import CheckFailure, Diff, Props
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
+from nomad_stateful.provider import others
 from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.recovery import stray_attachments, volume_usage
 from nomad_stateful.recovery.plan import recovery_plans
@@ -29,9 +30,6 @@ from nomad_stateful.waiting import Backoff, Context, Pending, Progress, Stopwatc
 EC2_POLL_S = 1.0
 # Nomad looks at a controller every 30 s, and waits as long for its answer.
 _CONTROLLERS_S = 90.0
-_MEMBERS_POLL_S = 1.0
-# How long a group may say nothing that is only slow to answer.
-_MUTE_S = 10.0
 # A detachment that Nomad asked for begins at once.
 STRAY_S = 10.0
 _EBS_ID = re.compile(r"vol-[0-9a-f]{8,32}")
@@ -92,35 +90,7 @@ class VolumeRelease(ResourceInAccount):
                 "nothing claims it, or loses it while it is mounted. See `nomad plugin status -verbose`, fix the cause "
                 "or restart that allocation (`nomad alloc restart`), and run the same command again"
             )
-        self._await_others(progress, inputs)
-
-    def _await_others(self, progress: Progress, wanted: Props) -> None:
-        """Waits until the group of a member can do without it. Raises ProviderError at the deadline."""
-        api, namespace, job_id = self._api(), wanted["namespace"], wanted["consumerJobId"]
-        group = group_members.of_job(ConsumerJob(api, namespace, job_id).read() or {})
-        if group is None:
-            return
-        asked = Stopwatch()
-
-        def look() -> Pending | None:
-            found = progress.ctx.call(lambda: [self._ask(api, namespace, one, group.name) for one in group.jobs])
-            said = "; ".join(map(str, found))
-            if not group_members.is_mute(found, job_id):
-                asked.restart()
-            elif asked.seconds < _MUTE_S:
-                return Pending(f"waiting until a member of its group can be asked: {said}")
-            else:
-                progress.ctx.log("warning", f"job {job_id} changes though no member of its group can be asked: {said}")
-            away = group_members.is_in_group(found, job_id) and group_members.others_away(found, job_id)
-            return Pending(f"waiting until the other members of its group are ONLINE: {away}") if away else None
-
-        if isinstance(pending := progress.wait(look, _MEMBERS_POLL_S), Pending):
-            raise ProviderError(
-                f"job {job_id} is left as it is after {progress.limit_s:.0f} s of {pending}. It is in a replication "
-                "group, which could not write with this one away too. Bring that member back (`nomad-stateful explain` "
-                "and `doctor`; docs/group.md), and run the same command again. Where the new settings are what brings "
-                "it back: `pulumi up --target '**MEMBER**'`, with its job's name, changes that one alone"
-            )
+        others.await_online(progress, self._api(), inputs["namespace"], inputs["consumerJobId"], self._ask)
 
     def _unattachable(self, progress: Progress, wanted: Props) -> list[str]:
         api, namespace = self._api(), wanted["namespace"]

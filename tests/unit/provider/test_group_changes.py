@@ -12,7 +12,7 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.running_job import Endpoint
-from nomad_stateful.provider.resources import volume_release
+from nomad_stateful.provider import others
 from nomad_stateful.provider.resources.volume_release import VolumeRelease
 from nomad_stateful.waiting import Context
 from tests.fake_nomad import FakeNomad
@@ -53,8 +53,8 @@ class Members:
 
 @pytest.fixture
 def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
-    monkeypatch.setattr(volume_release, "_MEMBERS_POLL_S", 0.005)
-    monkeypatch.setattr(volume_release, "_MUTE_S", 0.05)
+    monkeypatch.setattr(others, "_POLL_S", 0.005)
+    monkeypatch.setattr(others, "_MUTE_S", 0.05)
     nomad.put("job/db-2", JOB)
     return nomad
 
