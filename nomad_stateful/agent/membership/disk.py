@@ -62,6 +62,7 @@ class Disk:
         """
         self.failure, self.may_stall = "", False
         if not is_primary:
+            self._written = None
             self.failure = "the disk is full" if self._is_full() else ""
             return
         cursor.execute(_HANGING)

@@ -340,6 +340,16 @@ def test_a_stalled_disk_that_keeps_the_group_from_answering_is_waited_for_no_lon
     assert (tmp_path / "kill").exists()
 
 
+def test_what_commits_waited_for_before_the_majority_was_lost_ends_no_primary_that_has_one_again(
+    look: Callable[..., str], disk: Disk, clock: Clock, tmp_path: Path
+) -> None:
+    assert look(15, 200, group_answers=False) == ""
+    clock.now += 90
+    disk.look(cast("Cursor", Rows()), is_primary=False)
+    assert [look(120, 200, group_answers=False), look(135, 200, group_answers=False)] == [""] * 2
+    assert not (tmp_path / "kill").exists()
+
+
 def test_a_secondary_says_that_its_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(tmp_path, tmp_path / "kill", lambda _: None)
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=1, f_frsize=4096))
