@@ -20,6 +20,8 @@ STALLS_S = 20
 """How long no write ends of a disk that has room and gives no error, until it counts as stalled."""
 STALLS_UNHEARD_S = 60
 """The same where the group does not answer: a question waits for what was received before it, and that for the disk."""
+STALLS_SETTLING_S = 300
+"""The same of a server that was paused or alone before: members that found each other agreed on nothing for minutes."""
 _MAY_STALL_S = 2
 START_AGAIN = "start again: "
 """Begins an order to end the server, after which its parent process starts it at once."""
@@ -55,10 +57,11 @@ class Disk:
         self.may_stall = False
         """Whether commits wait and no write ends: of the disk, or of a group that agrees on nothing."""
 
-    def look(self, cursor: Cursor, *, is_primary: bool, group_answers: bool = False) -> None:
+    def look(self, cursor: Cursor, *, is_primary: bool, group_answers: bool = False, settles: bool = False) -> None:
         """Notes whether the primary's writes hang on the disk, and has its server ended after a while.
 
-        `group_answers` says that the group has just answered: it is not what commits wait for.
+        `group_answers` says that the group has just answered: it is not what commits wait for. `settles` says that it
+        has not since the server was paused, or saw no majority: it may be.
         """
         self.failure, self.may_stall = "", False
         if not is_primary:
@@ -74,7 +77,8 @@ class Disk:
         [(logged,)] = cursor.fetchall()
         nothing_s = self._writes_nothing_s(cursor)
         self.may_stall = nothing_s >= _MAY_STALL_S
-        is_stalled = nothing_s >= (STALLS_S if group_answers else STALLS_UNHEARD_S)
+        unheard_s = STALLS_SETTLING_S if settles else STALLS_UNHEARD_S
+        is_stalled = nothing_s >= (STALLS_S if group_answers else unheard_s)
         if not (is_stalled or self._is_full() or logged):
             return
         self.failure = f"the disk takes no writes: commits wait for {hangs_s} s"

@@ -178,5 +178,5 @@ class Watch:
         cursor.execute(_VIEW)
         view = [(str(host), str(state), str(role)) for host, state, role in cursor.fetchall()]
         is_primary = answer.is_online and answer.role == "PRIMARY"
-        self.disk.look(cursor, is_primary=is_primary, group_answers=self._has_just_heard)
+        self.disk.look(cursor, is_primary=is_primary, group_answers=self._has_just_heard, settles=self.settles)
         return Seen(at, answer, max(0.0, float(lag_s)), view, int(queued))

@@ -295,8 +295,8 @@ def disk(tmp_path: Path) -> Disk:
 
 
 @pytest.fixture
-def look(disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """A look at a primary 15 s later: for how long commits wait, and how many writes have ended."""
+def stopwatch(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the disk go by the clock."""
 
     class Stopwatch:
         def __init__(self) -> None:
@@ -307,6 +307,11 @@ def look(disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[
             return clock.now - self.began
 
     monkeypatch.setattr("nomad_stateful.agent.membership.disk.Stopwatch", Stopwatch)
+
+
+@pytest.fixture
+def look(disk: Disk, clock: Clock, stopwatch: None) -> Callable[..., str]:
+    """A look at a primary 15 s later: for how long commits wait, and how many writes have ended."""
 
     def looked(hangs_s: int, written: int, *, group_answers: bool = True) -> str:
         clock.now += 15
@@ -348,6 +353,38 @@ def test_what_commits_waited_for_before_the_majority_was_lost_ends_no_primary_th
     disk.look(cast("Cursor", Rows()), is_primary=False)
     assert [look(120, 200, group_answers=False), look(135, 200, group_answers=False)] == [""] * 2
     assert not (tmp_path / "kill").exists()
+
+
+class Hanging:
+    """A cursor of a primary that sees all members, and whose only commit hangs."""
+
+    def execute(self, statement: str, _values: object = None) -> None:
+        self.statement = statement
+
+    def fetchone(self) -> Any:
+        return ("member-1", group().group_id, "ONLINE", "PRIMARY", 0, 0, 3, 3, 3, ",".join(group().members), "", "")
+
+    def fetchall(self) -> Any:
+        if "applying_transaction" in self.statement:
+            return [(0, 0)]
+        return [] if "member_role" in self.statement else [(0 if "error_log" in self.statement else 400,)]
+
+
+@pytest.mark.usefixtures("stopwatch")
+def test_a_group_that_has_just_come_together_is_given_minutes_to_agree_on_something(
+    answers: Answers, clock: Clock, tmp_path: Path
+) -> None:
+    def is_ended_after(seconds: int) -> bool:
+        for _ in range(seconds // 3):
+            clock.now += 3
+            answers.watch.note(answers.watch._look(cast("Cursor", Hanging())))
+        return (tmp_path / "kill").exists()
+
+    for _ in range(2):
+        saw(answers, online("member-1", reachable=1))
+    assert not is_ended_after(300)
+    assert is_ended_after(6)
+    hears(answers, ordered=False)
 
 
 def test_a_secondary_says_that_its_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
