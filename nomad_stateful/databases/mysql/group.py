@@ -49,8 +49,11 @@ _SIZE_LIMIT = "loose_group_replication_transaction_size_limit"
 _LARGEST = (1 << 31) - 1
 _ON = ("ON", "1", "TRUE")
 _ASKED = ("performance_schema", "performance_schema_consumer_global_instrumentation")
-# With few of these it counts the writes of some files alone.
-_COUNTS = tuple(f"performance_schema_max_file_{what}" for what in ("classes", "handles", "instances"))
+# With few of these it counts the writes of some files alone, or does not show what some sessions wait for.
+_COUNTS = (
+    *(f"performance_schema_max_file_{what}" for what in ("classes", "handles", "instances")),
+    *(f"performance_schema_max_{what}" for what in ("thread_classes", "thread_instances", "stage_classes")),
+)
 COUNTED = ("wait/io/file/sql/binlog", "wait/io/file/innodb/innodb_log_file")
 """The events by which the agent sees whether writes of the logs end."""
 
@@ -139,7 +142,8 @@ def _hides(name: str, value: str) -> str:
         pattern, _, level = (part.strip(" '\"").replace("%", "*").lower() for part in value.rpartition("="))
         is_on = level in ("on", "1", "true", "yes", "counted")
         hides = not is_on and any(fnmatchcase(event, pattern) for event in COUNTED)
-    return "group needs performance-schema to count writes of files: by it the agent sees its disk" if hides else ""
+    rule = "group needs performance-schema to count writes of files, and to show what sessions wait for"
+    return f"{rule}: by it the agent sees its disk" if hides else ""
 
 
 def _further_mib(options: Mapping[str, str]) -> int:

@@ -65,6 +65,14 @@ def refused(given: dict[str, Any]) -> str:
         ({"serverArgs": ["--performance-schema-instrument=wait/%=NO"]}, {}, "performance-schema to count writes of"),
         ({"config": {"performance_schema_max_file_classes": 0}}, {}, "performance-schema to count writes of files"),
         ({"config": {"performance-schema-max-file-instances": 1}}, {}, "performance-schema to count writes of files"),
+        *(
+            ({"config": {f"{loose}performance_schema_max_{what}": 1}}, {}, "and to show what sessions wait for: by it")
+            for what in ("thread_instances", "thread_classes", "stage_classes")
+            for loose in ("", "loose_")
+        ),
+        ({"config": {"loose-performance-schema-max-thread-instances": 0}}, {}, "show what sessions wait for"),
+        ({"serverArgs": ["--performance-schema-max-stage-classes=0"]}, {}, "show what sessions wait for"),
+        ({"serverArgs": ["--loose_performance_schema_max_thread_classes=0"]}, {}, "show what sessions wait for"),
         ({"serverArgs": ["--skip-log-bin"]}, {}, "group needs every transaction in the binary logs"),
         ({"config": {"sync_binlog": 0}}, {}, "group needs sync-binlog 1"),
         ({"users": [{"name": "nomad_group", "database": "shop"}], "databases": ["shop"]}, {}, "account is reserved"),
