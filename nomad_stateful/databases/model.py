@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -60,8 +60,8 @@ class Replication:
     """Major and minor number of the first server that can be a member."""
     option_problem: Callable[[str, str], Problem | None]
     """Returns why a member could not replicate, or could lose transactions, with an option and its value."""
-    further_mib: Callable[[Mapping[str, str]], int]
-    """Returns how much more memory its options have a server take than it does by default, in MiB."""
+    further_mib: Callable[[Iterable[tuple[str, str]]], int]
+    """Returns how much more memory options with their values have a server take than by default, in MiB."""
 
 
 @dataclass(frozen=True)

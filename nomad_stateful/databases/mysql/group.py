@@ -5,7 +5,7 @@ https://dev.mysql.com/doc/refman/9.7/en/group-replication-system-variables.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from nomad_stateful.databases.model import Account, Problem, Replication
@@ -126,6 +126,9 @@ def _option_problem(name: str, value: str) -> Problem | None:
     if may_be(name, "default_table_encryption"):
         rule = "a group takes no member with another value than the others', and a change restarts one at a time"
         return Problem(rule, "remove it, and alter databases with ENCRYPTION='Y'")
+    if may_be(name, "innodb_dedicated_server"):
+        rule = "a member's memory has to hold its buffer pool, and by this the server chooses that"
+        return Problem(rule, "remove it, and set innodb_buffer_pool_size")
     if rule := _hides(name, value):
         return Problem(rule, "remove it, or remove group")
     return missing(name, value, "group")
@@ -146,8 +149,8 @@ def _hides(name: str, value: str) -> str:
     return f"{rule}: by it the agent sees its disk" if hides else ""
 
 
-def _further_mib(options: Mapping[str, str]) -> int:
-    pools = [number(value) or 0 for name, value in options.items() if may_be(name, "innodb_buffer_pool_size")]
+def _further_mib(options: Iterable[tuple[str, str]]) -> int:
+    pools = [number(value) or 0 for name, value in options if may_be(name, "innodb_buffer_pool_size")]
     return max([_USUAL_POOL_MIB, *(size // _MIB for size in pools)]) - _USUAL_POOL_MIB
 
 

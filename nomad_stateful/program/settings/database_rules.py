@@ -33,6 +33,15 @@ def written(value: str | int | bool) -> str:
     return ("ON" if value else "OFF") if isinstance(value, bool) else str(value)
 
 
+def given_options(section: DatabaseSection) -> dict[str, tuple[str, str]]:
+    """Returns the server's options with their values by their settings: those of its file, and arguments."""
+    given = {f"config.{name}": (name, value) for name, value in section.options.items()}
+    for index, argument in enumerate(section.server_args):
+        name, _, value = argument.removeprefix("--").partition("=")
+        given[f"serverArgs.{index}"] = (name, value)
+    return given
+
+
 def _check_options(section: DatabaseSection) -> None:
     options = section.kind.options
     for index, argument in enumerate(section.server_args):
@@ -49,11 +58,7 @@ def _check_options(section: DatabaseSection) -> None:
 
 def _check_decided(section: DatabaseSection, problem_of: Callable[[str, str], Problem | None]) -> None:
     """Refuses an option that another setting decides, whichever way it is given."""
-    given = {f"config.{name}": (name, value) for name, value in section.options.items()}
-    for index, argument in enumerate(section.server_args):
-        name, _, value = argument.removeprefix("--").partition("=")
-        given[f"serverArgs.{index}"] = (name, value)
-    for key, (name, value) in given.items():
+    for key, (name, value) in given_options(section).items():
         if problem := problem_of(name, value):
             raise Refusal(key, value or name, problem.rule, problem.remedy)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from nomad_stateful.nomad.deadlines import seconds
+from nomad_stateful.program.settings import database_rules
 from nomad_stateful.program.settings.errors import Refusal
 from nomad_stateful.program.settings.types import MOST_CPU_MHZ, MOST_MEMORY_MIB, PinnedImage, Section
 
@@ -139,7 +140,8 @@ def _check_image(section: DatabaseSection) -> None:
 
 
 def _check_memory(section: DatabaseSection, group: ReplicationGroup) -> None:
-    further_mib = section.kind.group.further_mib(section.options) if section.kind.group is not None else 0
+    options = database_rules.given_options(section).values()
+    further_mib = section.kind.group.further_mib(options) if section.kind.group is not None else 0
     least_mib = _LEAST_MIB + group.message_cache_mib + further_mib
     if section.server_memory_mib < least_mib:
         pool = f", and {further_mib} for its buffer pool" if further_mib else ""

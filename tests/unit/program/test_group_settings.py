@@ -38,6 +38,13 @@ def refused(given: dict[str, Any]) -> str:
         ({"memoryMib": 1000}, {}, "mysql.memoryMib is 1000: a member needs 896 MiB and group.messageCacheMib"),
         ({"config": {"innodb_buffer_pool_size": "2G"}}, {}, "memoryMib is 1536: a member needs 896 MiB and group.mess"),
         ({"config": {"loose-innodb-buffer-pool-size": 2 << 30}}, {}, "128, and 1920 for its buffer pool. Set 2944 or"),
+        ({"serverArgs": ["--innodb-buffer-pool-size=2G"]}, {}, "128, and 1920 for its buffer pool. Set 2944 or"),
+        (
+            {"config": {"innodb_dedicated_server": True}},
+            {},
+            "by this the server chooses that. Remove it, and set innodb",
+        ),
+        ({"serverArgs": ["--loose-innodb-dedicated-server"]}, {}, "by this the server chooses that"),
         ({"config": {"group-replication-consistency": "EVENTUAL"}}, {}, "group decides options that begin with"),
         ({"serverArgs": ["--loose-group_replication_bootstrap_group=ON"]}, {}, "group decides options that begin with"),
         ({"config": {"group_replication_transaction_size_limit": 1}}, {}, "but loose-group-replication-transaction-"),
@@ -173,6 +180,7 @@ def test_a_group_needs_the_agent() -> None:
         ({"group": {"messageCacheMib": 1024}}, 2432),
         ({"memoryMib": 1024}, 1024),
         ({"memoryMib": 2944, "config": {"innodb_buffer_pool_size": "2G"}}, 2944),
+        ({"memoryMib": 2944, "serverArgs": ["--innodb-buffer-pool-size=2G"]}, 2944),
         ({"config": {"innodb_buffer_pool_size": "64M"}}, 1536),
     ],
 )
