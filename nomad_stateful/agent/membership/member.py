@@ -187,7 +187,7 @@ class Member:
         """Has the own server be all of its group, where it may still. Raises ChangedError, ServerError."""
         with self._locked(self.own_session(_STARTS_WITHIN_S)) as cursor:
             own = look(cursor)
-            if own.state != "ONLINE" or own.has_majority or left_alone(self.group, own, self.ask_peers()) != "go on":
+            if own.has_majority or left_alone(self.group, own, self.ask_peers()) != "go on":
                 raise ChangedError("another member is in the group again, or has more")
             cursor.execute("SET GLOBAL group_replication_force_members = @@GLOBAL.group_replication_local_address")
             # Replication does not start while it is set.

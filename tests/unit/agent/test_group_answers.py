@@ -81,6 +81,14 @@ def test_an_old_answer_counts_for_nothing(answers: Answers, clock: Clock) -> Non
         assert answers.why_not(path, "") == "the server does not answer: 2013 timed out"
 
 
+def test_what_is_known_of_a_member_is_its_last_look_for_a_few_seconds(answers: Answers, clock: Clock) -> None:
+    saw(answers, online("member-1"))
+    clock.now += 3.5
+    assert answers.everything()["state"] == "ONLINE"
+    clock.now += 0.2
+    assert answers.everything()["state"] == ""
+
+
 class Handed(Watch):
     """Looks at a server whose role changes between two questions."""
 
@@ -343,6 +351,29 @@ def test_a_stalled_disk_that_keeps_the_group_from_answering_is_waited_for_no_lon
     assert not (tmp_path / "kill").exists()
     assert look(75, 200, group_answers=False) == "the disk takes no writes: commits wait for 75 s"
     assert (tmp_path / "kill").exists()
+
+
+def test_the_group_is_asked_whether_commits_wait_for_it_or_for_the_disk(answers: Answers, clock: Clock) -> None:
+    saw(answers, online("member-1"))
+    assert not answers.watch._asks_group
+    answers.watch.disk.may_stall = True
+    saw(answers, online("member-1"))
+    hears(answers)
+    assert answers.watch._heard == clock.now
+
+
+def test_a_disk_may_stall_only_while_commits_wait_on_a_primary(look: Callable[..., str], disk: Disk) -> None:
+    def stalls() -> bool:
+        for _ in range(2):
+            look(15, 100, group_answers=False)
+        return disk.may_stall
+
+    assert stalls()
+    look(0, 0)
+    assert not disk.may_stall
+    assert stalls()
+    disk.look(cast("Cursor", Rows()), is_primary=False)
+    assert not disk.may_stall
 
 
 def test_what_commits_waited_for_before_the_majority_was_lost_ends_no_primary_that_has_one_again(

@@ -32,9 +32,14 @@ class Sessions:
     executed: str = ""
     databases: int = 0
     """That the server has which begins."""
+    own: tuple[object, ...] = ("OFFLINE", "", 1, 0, 1, 1, 0, NAMES[0])
+    """What that one says: its state, role, modes, members in view, and their names."""
+    silent: str = ""
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
+        if name == self.silent:
+            raise ServerError("2003 refused")
         yield Cursor(self, name)
         self.told.append(f"{name}: closed")
 
@@ -54,8 +59,9 @@ class Cursor:
         if "schemata" in words:
             self.row = (self.sessions.databases,)
         if "me.member_state" in words:
-            state = self.sessions.state if self.name != NAMES[0] else "OFFLINE"
-            self.row = (self.name, GROUP_ID, state, "", 1, 0, 1, 1, 0, self.name, self.sessions.executed, None)
+            peer = (self.sessions.state, "", 1, 0, 1, 1, 0, self.name)
+            said = self.sessions.own if self.name == NAMES[0] else peer
+            self.row = (self.name, GROUP_ID, *said, self.sessions.executed, None)
 
     def fetchone(self) -> tuple[object, ...]:
         return self.row
@@ -234,3 +240,32 @@ def test_accounts_are_made_where_the_table_of_the_group_is_missing(sessions: Ses
         "CREATE TABLE IF NOT EXISTS",
         "SELECT COUNT(*) FROM",
     ]
+
+
+def without(reachable: int, state: str = "ONLINE") -> tuple[object, ...]:
+    """Says of itself a member whose view has one other, after a third was expelled."""
+    return (state, "SECONDARY", 1, 0, 2, reachable, reachable, ",".join(NAMES[:2]))
+
+
+def test_a_member_that_may_goes_on_alone_and_takes_the_variable_back(sessions: Sessions, member: Member) -> None:
+    sessions.own, sessions.silent = without(1), NAMES[2]
+    member.go_on_alone()
+    assert told(sessions, "GET_LOCK", "force_members") == [
+        "member-1: SELECT GET_LOCK(%s, 0)",
+        "member-1: SET GLOBAL group_replication_force_members = @@GLOBAL.group_",
+        "member-1: SET GLOBAL group_replication_force_members = ''",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "peer"),
+    [(without(2), "OFFLINE"), (without(1, "RECOVERING"), "OFFLINE"), (without(1), "RECOVERING")],
+    ids=["it has a majority", "it has not caught up", "the other is in the group"],
+)
+def test_a_member_that_may_not_any_more_does_not_go_on_alone(
+    sessions: Sessions, member: Member, own: tuple[object, ...], peer: str
+) -> None:
+    sessions.own, sessions.state, sessions.silent = own, peer, NAMES[2]
+    with pytest.raises(ChangedError, match="another member is in the group again, or has more"):
+        member.go_on_alone()
+    assert told(sessions, "force_members") == []
