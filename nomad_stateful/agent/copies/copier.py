@@ -16,6 +16,7 @@ meanwhile and expelled. If it was paused after 2, what it says of the time of 1 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,6 +30,8 @@ from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.ebs.bucket import Bucket, TakenError, Text, file_digest
 
 _ALIVE = timedelta(minutes=2)
+_AS_MEMBER = "member"
+"""In the names of logs that a single server wrote while it was a member of a group."""
 
 
 class Copier:
@@ -96,10 +99,12 @@ class Copier:
     def _archived(self, seen: Seen, now: datetime) -> GtidSet | None:
         """Returns what S3 has of this server's logs; None where it says nothing of them, as of another server."""
         until, newest = seen.until, self._named(seen.until)
-        if self._member:
+        if until and newest and newest.member:
             # Whichever member copied it: all have the same transactions.
-            return self._of_group(seen, until, now) if until and newest and newest.member else None
-        if until is None or newest is None or until.server != seen.state.uuid:
+            if self._member:
+                return self._of_group(seen, until, now)
+            return until.gtids if until.gtids is not None and until.gtids <= seen.executed else None
+        if self._member or until is None or newest is None or until.server != seen.state.uuid:
             return None
         gtids = until.gtids if until.gtids is not None else self._ends_in_s3(until.newest)
         if gtids is None or not gtids <= seen.logs.logged:
@@ -150,24 +155,27 @@ class Copier:
 
     def _copy(self, seen: Seen, archived: GtidSet | None) -> Lost:
         """Copies what S3 does not have; returns what is neither there nor here."""
-        logs, newest = seen.logs, self._named(seen.until) if archived is not None else None
+        logs, until = seen.logs, seen.until if archived is not None else None
+        newest = self._named(until)
         # Where S3 says nothing of this server, it may have most of the logs all the same.
         listed = self._bucket.list(self._folder) if newest is None else {}
-        if archived is not None and self._member:
-            pending = logs.lacking(archived)
-        else:
-            # Also logs without GTIDs: they may have transactions that have none, over which nothing is restored.
-            pending = logs.after(newest.number) if newest else logs.closed
+        as_member = self._as_member(seen, listed)
         copies: dict[Path, Copy] = {}
         have, lost = archived, GtidSet()
-        if archived is not None and self._member:
-            lost = seen.unlogged - archived
+        # Also logs without GTIDs: they may have transactions that have none, over which nothing is restored.
+        if archived is not None and until and newest and newest.member:
+            pending = logs.lacking(archived, None if self._member else until.moment)
+            lost, newest = seen.unlogged - archived, None
+        else:
+            pending = logs.after(newest.number) if newest else logs.closed
         for path in pending or ([] if self._member else logs.closed[-1:]):
             opening = logs.opening(path)
             if opening is None:
                 continue
             known = self._copies.get(path)
             key = self._folder + log_name(opening.began, path.name, self._member)
+            if path in as_member and key not in listed:
+                key = self._folder + log_name(opening.began, path.name, _AS_MEMBER)
             # After RESET BINARY LOGS AND GTIDS another log has its name.
             if known and known.began == opening.began:
                 copies[path] = known
@@ -185,8 +193,16 @@ class Copier:
         there = [path.name for path in pending if path in copies] + [logs.open.name]
         return Lost(lost, "" if self._member else gap([newest.name, *there] if newest else there))
 
+    def _as_member(self, seen: Seen, listed: Collection[str]) -> Collection[Path]:
+        """Returns the logs that a single server may have written as a member of a group: it may have been behind."""
+        keys = [seen.until.newest] if seen.until else listed
+        names = (LogName.parse(key.removeprefix(self._folder)) for key in keys)
+        was_member = not self._member and any(name and name.member for name in names)
+        return frozenset(seen.logs.of_earlier_starts if was_member else ())
+
     def _store(self, seen: Seen, path: Path, opening: Opening, key: str) -> Copy:
-        found, size = _facts(path, seen.unlogged if self._member else None), path.stat().st_size
+        named = LogName.parse(key.removeprefix(self._folder))
+        found, size = _facts(path, seen.unlogged if named and named.member else None), path.stat().st_size
         ends, metadata = (found.ends, found.metadata()) if found else (seen.logs.ends(path), {})
         # The last log before a restore of the volume is shorter than the one that the old server copied.
         for one in (key, f"{key}-{size}"):
@@ -219,9 +235,10 @@ class Copier:
                 f"{self._place} stays. The logs after them are copied; take a snapshot, which these go on from, then "
                 f"remove {self._place}"
             )
-        # Another allocation of this server is gone when this one begins.
+        # Another allocation of this server is gone when this one begins; another member need not be.
         rival = until.writer not in ("", self._writer) and until.moment > now - _ALIVE
-        if rival and (archived is None or (self._said is not None and not self._member)):
+        lives = self._said is not None or until.server != seen.state.uuid
+        if rival and (archived is None or (lives and not self._member)):
             raise HeldError(
                 f"{self._place} is written for server {until.server} by allocation {until.writer}: this server's logs "
                 "are copied, but do not count until that one stops"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise, takewhile
 from pathlib import Path
 
@@ -59,10 +60,23 @@ class LocalLogs:
         """Returns the closed logs after that of a number."""
         return [path for path in self.closed if _number(path.name) > number]
 
-    def lacking(self, gtids: GtidSet) -> list[Path]:
-        """Returns the closed logs from the first one on that has others than these."""
-        found = takewhile(lambda path: not self.ends(path) <= gtids, reversed(self.closed))
-        return list(found)[::-1]
+    def lacking(self, gtids: GtidSet, since: datetime | None = None) -> list[Path]:
+        """Returns the closed logs from the first one on that has others than these, or that began `since` then."""
+
+        def is_wanted(path: Path) -> bool:
+            opening = self.opening(path) if since else None
+            return not self.ends(path) <= gtids or bool(since and opening and opening.began >= since)
+
+        return list(takewhile(is_wanted, reversed(self.closed)))[::-1]
+
+    @property
+    def of_earlier_starts(self) -> list[Path]:
+        """The logs from before the last start of the server; all before a log that does not say how it began."""
+        for at, path in reversed(list(enumerate(self._paths))):
+            opening = self.opening(path)
+            if opening is None or not opening.rotated:
+                return self._paths[:at]
+        return []
 
     def ends(self, path: Path) -> GtidSet:
         """Returns all transactions up to a closed log's end: the next one that has a file says them."""
