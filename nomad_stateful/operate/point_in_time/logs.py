@@ -44,7 +44,7 @@ class Stored:
     covers: str = ""
     """Key of the newest log that `until` is true of; "" where an earlier release wrote it."""
     gtids: GtidSet | None = None
-    """All transactions up to then; None where an earlier release wrote it."""
+    """All transactions up to then, of a group; None where a single server wrote it, or an earlier release."""
 
 
 def stored(bucket: Bucket, prefix: str) -> Stored:
@@ -55,7 +55,10 @@ def stored(bucket: Bucket, prefix: str) -> Stored:
     logs = tuple(filter(None, (_log(key, folder, one) for key, one in bucket.list(folder).items())))
     if said is None:
         return Stored(bucket, prefix, logs, None)
-    return Stored(bucket, prefix, logs, said.moment, said.newest, said.gtids)
+    newest = LogName.parse(said.newest.removeprefix(folder))
+    # A single server that was a member names none of those that it never logged.
+    gtids = None if newest and not newest.member else said.gtids
+    return Stored(bucket, prefix, logs, said.moment, said.newest, gtids)
 
 
 def _log(key: str, folder: str, there: Listed) -> Log | None:

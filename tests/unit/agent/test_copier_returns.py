@@ -162,9 +162,10 @@ def test_transactions_that_it_never_logged_are_those_of_the_others_logs(
     group: Group, s3: Any, new_server: Callable[..., FakeServer]
 ) -> None:
     """It had a copy of another member's data."""
+    base = group.now
     group.commit(2)
     group.round("m-1")
-    group.commit(2)
+    moment = group.commit(2)
     cloned = new_server("m-4", executed=up_to(4), unlogged=up_to(4))
     group.members["m-4"] = World(cloned, s3, "of-m-4", "m-4")
     alone = single(group, "m-4")
@@ -173,6 +174,10 @@ def test_transactions_that_it_never_logged_are_those_of_the_others_logs(
     group.round("m-1")
     alone.server.tick(600)
     assert alone.round().gtids == GtidSet()
+    # What a single server logged says nothing of what members did.
+    assert alone.restored(base, moment).wanted == up_to(4)
+    with pytest.raises(PointInTimeError, match="is the last log that its server copied"):
+        alone.restored(base, moment + SECOND)
     assert alone.commits(1).gtids == own(cloned, 5)
 
 
