@@ -27,7 +27,9 @@ if [ -n "${REPLAY_TO:-}" ]; then
   has() { [ -z "$1" ] || [ "$(sql "SELECT GTID_SUBSET('$1', @@GLOBAL.gtid_executed)")" = 1 ]; }
   say replaying
   has "$REPLAY_BEGINS" ||
-    fail "the snapshot lacks transactions of before the first log: restore from a later one, with --snapshot"
+    fail "the snapshot lacks transactions of before the first log: restore from a later one, with --snapshot. Of a" \
+      "group its member may have been down when it was taken: restore from an earlier one, or from one of another" \
+      "member's volume"
   # What the snapshot's own logs have, as the one says that this start has begun. What an earlier restore applied to
   # its volume is in none of them.
   logs=$(sql "SHOW BINARY LOGS") || fail "$logs"
