@@ -23,6 +23,7 @@ ask() {
     --skip-column-names --execute "$2" 2>&1
 }
 
+# A group whose members' versions differ takes only one of the lowest version as its primary.
 successor() {
   ask 3 "SELECT other.member_id
     FROM performance_schema.replication_group_members me
@@ -30,7 +31,7 @@ successor() {
     JOIN performance_schema.replication_group_member_stats behind ON behind.member_id = other.member_id
     WHERE me.member_id = @@server_uuid AND me.member_state = 'ONLINE' AND me.member_role = 'PRIMARY'
       AND other.member_state = 'ONLINE'
-    ORDER BY behind.count_transactions_remote_in_applier_queue LIMIT 1"
+    ORDER BY INET_ATON(other.member_version), behind.count_transactions_remote_in_applier_queue LIMIT 1"
 }
 
 # Whatever comes of it, the server is stopped afterwards: then the others elect.
@@ -50,7 +51,7 @@ hand_over() {
   if said=$(ask "$handover_s" "SELECT group_replication_set_as_primary('$to', $((handover_s / 2)))"); then
     say "handed over to $to"
   else
-    say "did not hand over to $to within $handover_s s: $said"
+    say "did not hand over to $to: ${said:-no answer within $handover_s s}"
   fi
 }
 

@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -231,11 +231,16 @@ def addresses(settings: SandboxSettings) -> dict[str, str]:
 
 @contextlib.contextmanager
 def open_lane(
-    number: int, ground: Ground, folder: Path, official: Path | None = None, server: Server = MYSQL
+    number: int,
+    ground: Ground,
+    folder: Path,
+    official: Path | None = None,
+    server: Server = MYSQL,
+    more_images: Sequence[str] = (),
 ) -> Iterator[Lane]:
     """A lane on a sandbox of its own without a stack; the sandbox is gone when the lane is left.
 
-    Raises AssertionError when the sandbox does not come up.
+    The sandbox has the images that the stack's file names, and more. Raises AssertionError when it does not come up.
     """
     project = folder / "project"
     project.mkdir(parents=True)
@@ -244,7 +249,8 @@ def open_lane(
     prepared = Running.prepare(project, ground)
     prepared.server = server
     with_server(project / f"Pulumi.{STACK}.yaml", server, ground.zones)
-    images = [word for image in stack_file.images(project / f"Pulumi.{STACK}.yaml") for word in ("--image", image)]
+    named = [*stack_file.images(project / f"Pulumi.{STACK}.yaml"), *more_images]
+    images = [word for image in named for word in ("--image", image)]
     with prepared.up(*options, *images, "--no-stack") as stack:
         hosts = list(addresses(settings_of(stack)).values())
         database = Routed(stack.nomad, server, hosts=hosts) if server.members > 1 else Served(stack.nomad, server)

@@ -110,21 +110,24 @@ class Watch:
 
 def await_whole(lane: Lane) -> list[str]:
     """Waits until all members are ONLINE and one is the primary, and gives what each of them lacks or has too much."""
-    hosts = addresses(lane.settings)
+    clients = addresses(lane.settings)
     with lane.waits("all members are ONLINE", BACK_WITHIN_S):
-        eventually(
-            lambda: _is_whole(list(hosts.values())) or None,
+        hosts = eventually(
+            lambda: _whole(lane, clients),
             BACK_WITHIN_S,
             "all members are ONLINE, and one says /primary",
-            lambda: "\n".join(f"{client}: {said(host)}" for client, host in hosts.items()),
+            lambda: "\n".join(f"{client}: {said(host)}" for client, host in clients.items()),
         )
     return [problem for client, host in hosts.items() for problem in _differs(lane, client, host)]
 
 
-def _is_whole(hosts: list[str]) -> bool:
-    views = [said(host).get("members", []) for host in hosts]
-    online = all([one["state"] for one in view] == ["ONLINE"] * len(hosts) for view in views)
-    return online and sum(map(is_primary, hosts)) == 1
+def _whole(lane: Lane, clients: dict[str, str]) -> dict[str, str] | None:
+    """The clients that run a member and their addresses, None until the group is whole."""
+    views = {client: view for client, host in clients.items() if (view := said(host).get("members"))}
+    online = ["ONLINE"] * lane.server.members
+    whole = len(views) == len(online) and all([one["state"] for one in view] == online for view in views.values())
+    hosts = {client: clients[client] for client in views}
+    return hosts if whole and sum(map(is_primary, hosts.values())) == 1 else None
 
 
 def _differs(lane: Lane, client: str, host: str) -> list[str]:
