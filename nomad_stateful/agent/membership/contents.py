@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pymysql.constants import ER
 from pymysql.cursors import Cursor
 from pymysql.err import OperationalError
 
@@ -29,9 +29,11 @@ def end_clients(cursor: Cursor, group_user: str) -> None:
     """
     cursor.execute(_CLIENTS, (group_user,))
     for (number,) in cursor.fetchall():
-        # It may have ended by itself.
-        with contextlib.suppress(OperationalError):
+        try:
             cursor.execute("KILL %s", (number,))
+        except OperationalError as error:
+            if error.args[0] != ER.NO_SUCH_THREAD:
+                raise
 
 
 def make_table(cursor: Cursor) -> None:

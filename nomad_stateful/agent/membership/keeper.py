@@ -65,9 +65,9 @@ class Keeper:
             if own.state == "ONLINE":
                 self._in_group(own)
             elif own.has_majority:
+                self._tell(f"{own.state}: takes from the others what it lacks")
                 # A router that was cut off with them could not, and nobody is led here until it is ONLINE.
                 self._member.end_clients()
-                self._tell(f"{own.state}: takes from the others what it lacks")
             else:
                 # It becomes ONLINE by a message that a majority has to order.
                 self._without_majority(own)
@@ -123,6 +123,8 @@ class Keeper:
     def _expelled_from_group(self) -> float:
         """Has it tried anew by the agent where its own tries come to nothing: the group may have to begin."""
         self._expelled = self._expelled or Stopwatch()
+        # It becomes read-only, and leaves, once nobody holds a table's lock.
+        self._member.end_clients()
         if self._member.rejoins() and self._expelled.seconds < _REJOINS_WITHIN_S:
             self._tell("ERROR: it was expelled, and comes back by itself")
             return _EVERY_S

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pymysql.err import OperationalError
 
 from nomad_stateful.agent.membership import member as module
 from nomad_stateful.agent.membership.account import Account
@@ -32,6 +33,10 @@ class Sessions:
     executed: str = ""
     databases: int = 0
     """That the server has which begins."""
+    clients: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """User and host of each session, by its number; one that is killed is gone."""
+    gone: int = 0
+    """The number of one that ends by itself meanwhile."""
     own: tuple[object, ...] = ("OFFLINE", "", 1, 0, 1, 1, 0, NAMES[0])
     """What that one says: its state, role, modes, members in view, and their names."""
     silent: str = ""
@@ -49,9 +54,21 @@ class Cursor:
     sessions: Sessions
     name: str
     row: tuple[object, ...] = ()
+    rows: list[tuple[int]] = field(default_factory=list)
 
-    def execute(self, statement: str, _values: tuple[object, ...] = ()) -> None:
+    def fetchall(self) -> list[tuple[int]]:
+        return self.rows
+
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
         words = " ".join(statement.split())
+        if "processlist" in words:
+            assert "host LIKE '%%:%%' AND user <> %s" in words
+            known = self.sessions.clients.items()
+            self.rows = [(number,) for number, (user, host) in known if ":" in host and user != values[0]]
+        if words.startswith("KILL"):
+            if values[0] == self.sessions.gone:
+                raise OperationalError(1094, "Unknown thread id")
+            del self.sessions.clients[values[0]]
         self.sessions.told.append(f"{self.name}: {words[:60]}")
         if self.sessions.fails and words.startswith(self.sessions.fails):
             raise ServerError("3092 refused")
@@ -84,6 +101,15 @@ def member(sessions: Sessions, tmp_path: Path) -> Member:
 
 def told(sessions: Sessions, *words: str) -> list[str]:
     return [one for one in sessions.told if any(word in one for word in words)]
+
+
+def test_sessions_of_clients_are_ended_and_no_other(sessions: Sessions, member: Member) -> None:
+    kept = {1: ("root", "localhost"), 2: ("replication", "10.0.0.2:4711"), 3: ("system user", "")}
+    sessions.clients = {**kept, 7: ("app", "10.0.0.9:1"), 8: ("app", "10.0.0.9:2"), 9: ("root", "[fd00::9]:3")}
+    sessions.gone = 7
+    member.end_clients()
+    del sessions.clients[7]
+    assert sessions.clients == kept
 
 
 def test_all_are_locked_before_any_is_asked_and_until_the_group_has_begun(sessions: Sessions, member: Member) -> None:
