@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
-from nomad_stateful.nomad.running_job import Endpoint, endpoint
+from nomad_stateful.nomad.running_job import Endpoint, allocations, endpoint, is_unheard
 
 ONLINE, OFFLINE, PRIMARY = "ONLINE", "OFFLINE", "PRIMARY"
 _TIMEOUT_S = 3.0
@@ -56,6 +56,9 @@ class MemberState:
     """Whether it ever was in its group, which has begun then; None where its agent does not say."""
     why: str = ""
     """Why its state is not known, or why it may not write although it is the primary."""
+    silent: bool = False
+    """Whether it may well run, and nobody says what it is: Nomad or its agent does not answer, or Nomad hears nothing
+    of its client."""
 
     @property
     def is_online(self) -> bool:
@@ -87,10 +90,11 @@ def ask(nomad: NomadApi, namespace: str, job: str, group: str) -> MemberState:
     """Returns what a member says, or why it cannot be asked; `group` is the name of the job's group."""
     try:
         at = endpoint(nomad, job, namespace, group, "agent")
+        unheard = at is None and any(map(is_unheard, allocations(nomad, job, namespace)))
     except NomadError as error:
-        return MemberState(job, why=_line(error))
+        return MemberState(job, why=_line(error), silent=True)
     if at is None:
-        return MemberState(job, why=f"no allocation of it runs (`nomad-stateful explain {job}`)")
+        return MemberState(job, why=f"no allocation of it runs (`nomad-stateful explain {job}`)", silent=unheard)
     return _asked(job, at)
 
 
@@ -112,9 +116,9 @@ def others_away(found: Sequence[MemberState], job: str) -> str:
 
 
 def is_mute(found: Sequence[MemberState], job: str) -> bool:
-    """Returns whether nobody says if a member is in its group, and an agent that runs does not answer."""
+    """Returns whether nobody says if a member is in its group, and one is silent."""
     says = any(one.is_online or (one.job == job and one.state) for one in found)
-    return not says and any(one.at and not one.state for one in found)
+    return not says and any(one.silent for one in found)
 
 
 def is_in_group(found: Sequence[MemberState], job: str) -> bool:
@@ -133,7 +137,7 @@ def _asked(job: str, at: Endpoint) -> MemberState:
         return _state(job, at, said)
     except (httpx2.HTTPError, ValueError, TypeError, AttributeError, KeyError) as error:
         why = f"its agent on {at.node_name} ({at.host}:{at.port}) does not answer: {_line(error)}"
-        return MemberState(job, at, why=why)
+        return MemberState(job, at, why=why, silent=True)
 
 
 def _state(job: str, at: Endpoint, said: dict[str, Any]) -> MemberState:
@@ -149,7 +153,7 @@ def _state(job: str, at: Endpoint, said: dict[str, Any]) -> MemberState:
     why = why if state or why else "its agent does not say what it is"
     held = {key: str(said.get(key) or "") for key in ("executed", "received", "unapplied")}
     began = None if said.get("began") is None else bool(said["began"])
-    return MemberState(job, at, state, role, majority, lag_s, view, began=began, why=why, **held)
+    return MemberState(job, at, state, role, majority, lag_s, view, began=began, why=why, silent=not state, **held)
 
 
 def _line(error: Exception) -> str:

@@ -54,6 +54,11 @@ def is_running(stub: Mapping[str, Any]) -> bool:
     return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] == "running")
 
 
+def is_unheard(stub: Mapping[str, Any]) -> bool:
+    """Returns whether Nomad wants the allocation to run, and hears nothing of its client: it may run."""
+    return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] == "unknown")
+
+
 def is_live(stub: Mapping[str, Any]) -> bool:
     """Returns whether Nomad wants the allocation to run, and its client has not said that it ended, or gone away."""
     return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] in LIVE)

@@ -26,18 +26,19 @@ def await_online(progress: Progress, api: NomadApi, namespace: str, job_id: str,
     group = group_members.of_job(ConsumerJob(api, namespace, job_id).read() or {})
     if group is None:
         return
-    asked = Stopwatch()
+    asked, away = Stopwatch(), ""
 
     def look() -> Pending | None:
+        nonlocal away
         found = progress.ctx.call(lambda: [ask(api, namespace, one, group.name) for one in group.jobs])
         said = "; ".join(map(str, found))
-        if not group_members.is_mute(found, job_id):
-            asked.restart()
-        elif asked.seconds < _MUTE_S:
-            return Pending(f"waiting until a member of its group can be asked: {said}")
-        else:
+        if group_members.is_mute(found, job_id):
+            # Where one was away before, silence is no answer that it is back.
+            if away or asked.seconds < _MUTE_S:
+                return Pending(f"waiting until a member of its group can be asked: {said}")
             progress.ctx.log("warning", f"job {job_id} changes though no member of its group can be asked: {said}")
-        away = group_members.is_in_group(found, job_id) and group_members.others_away(found, job_id)
+            return None
+        away = group_members.others_away(found, job_id) if group_members.is_in_group(found, job_id) else ""
         return Pending(f"waiting until the other members of its group are ONLINE: {away}") if away else None
 
     if isinstance(pending := progress.wait(look, _POLL_S), Pending):

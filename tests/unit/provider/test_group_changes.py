@@ -33,7 +33,8 @@ JOB = {"Stop": False, "TaskGroups": [{"Name": "mysql", "Count": 1, "Tasks": [{"N
 ONLINE = MemberState("", Endpoint("a", "n", "client", "10.0.0.1", 13307), "ONLINE", "SECONDARY", view=JOBS)
 AWAY = MemberState("", why="no allocation of it runs")
 OFFLINE = replace(ONLINE, state="OFFLINE", role="", view=())
-MUTE = replace(ONLINE, state="", role="", view=(), why="its agent does not answer")
+MUTE = replace(ONLINE, state="", role="", view=(), why="its agent does not answer", silent=True)
+UNHEARD = replace(MUTE, at=None, why="Nomad does not answer")
 ALONE = replace(ONLINE, majority=False)
 
 
@@ -60,12 +61,11 @@ def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
 
 
 def change(
-    nomad: FakeNomad, first: Any, own: Any, third: MemberState = ONLINE, limit_s: float = 0.05
+    nomad: FakeNomad, first: Any, own: Any, third: Any = ONLINE, limit_s: float = 0.05
 ) -> tuple[Members, list[str]]:
     """Changes the second member's gate; returns whom it asked, and what it logged."""
-    first = first if isinstance(first, list) else [first]
-    own = own if isinstance(own, list) else [own]
-    members, logged = Members(dict(zip(JOBS, (first, own, [third]), strict=True))), list[str]()
+    says = [list(one) if isinstance(one, list) else [one] for one in (first, own, third)]
+    members, logged = Members(dict(zip(JOBS, says, strict=True))), list[str]()
     context = Context(timeout_s=limit_s, sink=lambda _severity, text, _urn, _ephemeral: logged.append(text))
     release = VolumeRelease(lambda: nomad.api, ask=members.ask)
     changed = release.update(context, "r1", STATE, INPUTS, INPUTS | {"triggers": {"job": "2"}})
@@ -117,11 +117,15 @@ def test_a_server_that_was_slow_once_is_asked_again(nomad: FakeNomad) -> None:
     assert nomad.writes == []
 
 
-def test_a_moment_in_which_nobody_answers_does_not_end_a_wait(nomad: FakeNomad) -> None:
-    longer_than_a_mute_one = [ONLINE] * 40
-    silent = [*longer_than_a_mute_one, MUTE, ONLINE]
-    with pytest.raises(ProviderError, match="job db-2 is left as it is"):
-        change(nomad, list(silent), list(silent), AWAY, limit_s=0.5)
+@pytest.mark.parametrize("silent", [MUTE, UNHEARD])
+def test_silence_does_not_end_a_wait_for_one_that_is_away(nomad: FakeNomad, silent: MemberState) -> None:
+    with pytest.raises(ProviderError, match=r"job db-2 is left as it is after .* until a member of its group can be"):
+        change(nomad, [ONLINE, silent], [ONLINE, silent], [AWAY, silent], limit_s=0.3)
+
+
+def test_where_nomad_does_not_say_who_is_there_it_is_asked_again(nomad: FakeNomad) -> None:
+    with pytest.raises(ProviderError, match=r"ONLINE: db-3 cannot be asked"):
+        change(nomad, [UNHEARD, ONLINE], [UNHEARD, ONLINE], AWAY, limit_s=0.5)
 
 
 @pytest.mark.parametrize(
