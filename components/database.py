@@ -210,7 +210,8 @@ class DatabaseServer(Component):
         passwords = args.get("passwords") or drawn_passwords(name, kind, args, self, group)
         self.account_passwords = by_account(passwords)
         # A member's server reads its certificate when it starts.
-        certificate = {"certificate": _digest(args["tls"]["certificate"])} if args.get("member") else {}
+        given = args["tls"]["certificate"] if args.get("member") else None
+        certificate = {} if given is None else {"certificate": _digest(given)}
         change = own.change("database", {**job_variables.database(kind, args), **certificate})
         # The gate of its volume, for what comes after it; no output, since those have types of the schema.
         self.release = release = own.only_gate(

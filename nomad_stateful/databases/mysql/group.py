@@ -126,7 +126,8 @@ def _option_problem(name: str, value: str) -> Problem | None:
     if may_be(name, "default_table_encryption"):
         rule = "a group takes no member with another value than the others', and a change restarts one at a time"
         return Problem(rule, "remove it, and alter databases with ENCRYPTION='Y'")
-    if may_be(name, "innodb_dedicated_server"):
+    dedicated = "innodb_dedicated_server"
+    if may_be(name, dedicated) and not turns_off(name, dedicated) and value.upper() in (*_ON, ""):
         rule = "a member's memory has to hold its buffer pool, and by this the server chooses that"
         return Problem(rule, "remove it, and set innodb_buffer_pool_size")
     if rule := _hides(name, value):
