@@ -192,7 +192,8 @@ def test_a_member_whose_directory_is_empty_again_joins(three: Group, template: P
 
 
 @pytest.mark.nightly
-def test_a_paused_primary_is_not_one_when_it_wakes(three: Group) -> None:
+@pytest.mark.parametrize("holds", ["UPDATE shop.held SET n = 1", "LOCK TABLES shop.held WRITE"])
+def test_a_paused_primary_is_not_one_when_it_wakes(three: Group, holds: str) -> None:
     start(three)
     three.until_whole()
     with Writer(three) as writer:
@@ -201,7 +202,7 @@ def test_a_paused_primary_is_not_one_when_it_wakes(three: Group) -> None:
         primary.query("CREATE TABLE shop.held (i INT PRIMARY KEY, n INT)", "INSERT INTO shop.held VALUES (1, 0)")
         # A session that nobody ends, as of a router that was cut off too, holds what the others change meanwhile.
         with contextlib.closing(primary.connect()) as client, client.cursor() as cursor:
-            cursor.execute("UPDATE shop.held SET n = 1")
+            cursor.execute(holds)
             with paused(primary):
                 other_primary(three, primary).query("UPDATE shop.held SET n = 2")
                 writer.goes_on()
