@@ -16,7 +16,6 @@ meanwhile and expelled. If it was paused after 2, what it says of the time of 1 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -157,9 +156,12 @@ class Copier:
         """Copies what S3 does not have; returns what is neither there nor here."""
         logs, until = seen.logs, seen.until if archived is not None else None
         newest = self._named(until)
-        # Where S3 says nothing of this server, it may have most of the logs all the same.
-        listed = self._bucket.list(self._folder) if newest is None else {}
-        as_member = self._as_member(seen, listed)
+        # Where S3 says nothing of this server, it may have most of the logs all the same. Where a group's members wrote
+        # the newest, the names in S3 say which logs a single server wrote since.
+        was_member = newest is not None and newest.member and not self._member
+        listed = self._bucket.list(self._folder) if newest is None or was_member else {}
+        names = [name for key in listed if (name := LogName.parse(key.removeprefix(self._folder)))]
+        as_member = frozenset(() if self._member else seen.as_member(names, self._named(seen.until)))
         copies: dict[Path, Copy] = {}
         have, lost = archived, GtidSet()
         # Also logs without GTIDs: they may have transactions that have none, over which nothing is restored.
@@ -192,13 +194,6 @@ class Copier:
             lost |= logs.logged - (have or GtidSet())
         there = [path.name for path in pending if path in copies] + [logs.open.name]
         return Lost(lost, "" if self._member else gap([newest.name, *there] if newest else there))
-
-    def _as_member(self, seen: Seen, listed: Collection[str]) -> Collection[Path]:
-        """Returns the logs that a single server may have written as a member of a group: it may have been behind."""
-        keys = [seen.until.newest] if seen.until else listed
-        names = (LogName.parse(key.removeprefix(self._folder)) for key in keys)
-        was_member = not self._member and any(name and name.member for name in names)
-        return frozenset(seen.logs.of_earlier_starts if was_member else ())
 
     def _store(self, seen: Seen, path: Path, opening: Opening, key: str) -> Copy:
         named = LogName.parse(key.removeprefix(self._folder))
@@ -257,11 +252,16 @@ class Copier:
 
     def _newest(self, seen: Seen, archived: GtidSet | None) -> str:
         """Returns the key of the newest log that is in S3."""
-        if seen.logs.closed and (copy := self._copies.get(seen.logs.closed[-1])):
-            return copy.key
-        if seen.until and archived is not None:
-            return seen.until.newest
-        raise HeldError("no binary log is closed yet")
+        copy = self._copies.get(seen.logs.closed[-1]) if seen.logs.closed else None
+        key = copy.key if copy else seen.until.newest if seen.until and archived is not None else ""
+        named = LogName.parse(key.removeprefix(self._folder))
+        if named and named.member and not self._member:
+            # What a single server logged would be taken for all that the group has.
+            self._closed = None
+            raise HeldError("no binary log that the server wrote alone is closed yet: the next round closes one")
+        if not key:
+            raise HeldError("no binary log is closed yet")
+        return key
 
     def _vouch(self, said: Until, text: Text | None) -> None:
         try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise, takewhile
 from pathlib import Path
 
+from nomad_stateful.databases.mysql.archive import LogName
 from nomad_stateful.databases.mysql.binlog import BinlogError, Opening, contents
 from nomad_stateful.databases.mysql.gtids import GtidSet
 
@@ -69,14 +70,22 @@ class LocalLogs:
 
         return list(takewhile(is_wanted, reversed(self.closed)))[::-1]
 
-    @property
-    def of_earlier_starts(self) -> list[Path]:
-        """The logs from before the last start of the server; all before a log that does not say how it began."""
-        for at, path in reversed(list(enumerate(self._paths))):
-            opening = self.opening(path)
-            if opening is None or not opening.rotated:
-                return self._paths[:at]
-        return []
+    def of_earlier_starts(self, later: Iterable[LogName]) -> list[Path]:
+        """Returns the logs from before the server's last start, but for the first there is of `later` and all after it.
+
+        All before a log that does not say how it began.
+        """
+        last = next((at for at, path in reversed(list(enumerate(self._paths))) if self._may_start(path)), 0)
+        for name in sorted(later, key=lambda one: (one.began, one.number)):
+            path = self.named(name.name)
+            opening = self.opening(path) if path else None
+            if path and opening and opening.began == name.began:
+                return self._paths[: min(last, self._places[path])]
+        return self._paths[:last]
+
+    def _may_start(self, path: Path) -> bool:
+        opening = self.opening(path)
+        return opening is None or not opening.rotated
 
     def ends(self, path: Path) -> GtidSet:
         """Returns all transactions up to a closed log's end: the next one that has a file says them."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from nomad_stateful.agent.copies.local import LocalLogs
 from nomad_stateful.agent.server import State
-from nomad_stateful.databases.mysql.archive import Until
+from nomad_stateful.databases.mysql.archive import LogName, Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.ebs.bucket import Text
 
@@ -66,3 +68,17 @@ class Seen:
     def unlogged(self) -> GtidSet:
         """Those of them that are in no log of the server, as they came with a copy of another server's data."""
         return self.executed - self.logs.logged
+
+    def as_member(self, stored: Collection[LogName], newest: LogName | None) -> list[Path]:
+        """Returns the logs that a single server may have written as a member of a group: it may have been behind.
+
+        Members start too, also after `until`, which is true of `newest`. But the server that a single server's logs are
+        copied of has run alone since its last start at least: what it copied as its own after the group's last log, and
+        all that follows, nobody wrote as a member.
+        """
+        since = max((one.began for one in stored if one.member), default=None)
+        if self.until:
+            since = self.until.moment if newest and newest.member else None
+        if since is None:
+            return []
+        return self.logs.of_earlier_starts(one for one in stored if not one.member and one.began > since)

@@ -1,0 +1,143 @@
+"""A group becomes a single server, whose MySQL or agent starts again before `until` is that server's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from datetime import datetime
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from nomad_stateful.agent.copies.model import HeldError
+from nomad_stateful.databases.mysql.archive import LogName
+from nomad_stateful.databases.mysql.gtids import Origin
+from tests.unit.agent.members import GROUP, Group, up_to
+from tests.unit.agent.test_copier_returns import own, single
+from tests.unit.agent.world import PLACE, FakeServer, World, fault, names
+
+
+def starts_again(world: World) -> datetime:
+    """MySQL alone; returns when."""
+    world.server.stop()
+    world.server.tick(5)
+    world.server.start()
+    return world.server.now
+
+
+def held(world: World) -> None:
+    with pytest.raises(HeldError, match=r"written for server .* by allocation"):
+        world.round()
+
+
+def owners(world: World) -> dict[str, str]:
+    """Who wrote each log of the server in S3, by its name there: "member", or "" for the single server."""
+    found = (LogName.parse(key.removeprefix(PLACE)) for key in world.sizes())
+    return {one.name[-13:]: one.member for one in found if one and one.member in ("", "member")}
+
+
+@pytest.mark.parametrize("copies", [True, False], ids=["copied before", "S3 was away"])
+def test_mysql_starts_again_while_until_is_another_members(
+    group: Group, s3: Any, new_server: Callable[..., FakeServer], copies: bool
+) -> None:
+    """The server has transactions that it never logged."""
+    base = group.now
+    written = group.commit(4)
+    cloned = new_server("m-4", executed=up_to(4), unlogged=up_to(4))
+    group.members["m-4"] = World(cloned, s3, "of-m-4", "m-4")
+    group.round("m-1")
+    alone = single(group, "m-4", after_s=10)
+    with nullcontext() if copies else fault(s3, "PutObject"), pytest.raises(HeldError if copies else ClientError):
+        alone.round()
+    starts_again(alone)
+    alone.server.tick(120)
+    if not copies:
+        with pytest.raises(HeldError, match="no binary log that the server wrote alone is closed yet"):
+            alone.round()
+    said = alone.round()
+    named = LogName.parse(said.newest.removeprefix(PLACE))
+    assert named
+    assert not named.member
+    assert alone.commits(1).gtids == own(cloned, 5)
+    assert alone.restored(base, written).wanted == up_to(4)
+
+
+@pytest.mark.parametrize("agent", ["the same", "another"])
+def test_what_it_wrote_alone_stays_its_own_whoever_starts_again(group: Group, agent: str) -> None:
+    group.elect("m-2")
+    group.commit()
+    group.round("m-2")
+    alone = single(group, after_s=10)
+    snapshots = [alone.server.now]
+    held(alone)
+    for _ in range(2):
+        # It is in a log that the start closes, and that nobody copied before.
+        alone.server.commit()
+        snapshots.append(starts_again(alone))
+        if agent == "another":
+            alone.restart(f"from-{len(snapshots)}")
+        held(alone)
+    alone.server.tick(120)
+    said = alone.commits(1)
+    assert owners(alone) == dict.fromkeys(names(*range(2, alone.server.number)), "")
+    for snapshot in snapshots:
+        assert alone.restored(snapshot, said.moment).wanted == said.gtids
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["starts again alone", "starts alone once"])
+def test_a_member_that_started_after_until_was_a_member(group: Group, again: bool) -> None:
+    """It lacks a row as it closes a log, in the last minutes of the group."""
+    group.elect("m-2")
+    group.commit(4)
+    group.round("m-2")
+    group.tick(10)
+    restarted = group.members["m-1"]
+    starts_again(restarted)
+    group.now = snapshot = restarted.server.now
+    group.behind = ("m-1",)
+    written = group.commit()
+    group.close("m-1")
+    restarted.server.take(5, written, replicated=True)
+    alone = single(group, after_s=10)
+    held(alone)
+    if again:
+        starts_again(alone)
+        alone.restart("another")
+        held(alone)
+    alone.server.tick(120)
+    alone.commits(1)
+    assert alone.restored(snapshot, written).wanted == up_to(5)
+    assert {owners(alone)[name] for name in names(2, 3)} == {"member"}
+    assert {owners(alone)[name] for name in names(4, 5)} == {""}
+
+
+def test_it_was_alone_once_before_and_a_member_again_since(group: Group) -> None:
+    """Its logs of then are here, and in S3 as a single server's."""
+    group.commit()
+    group.round("m-1")
+    alone = single(group)
+    alone.commits(1, 1)
+    first = owners(alone)
+    alone.server.stop()
+    alone.server.group = Origin(GROUP)
+    alone.server.start()
+    group.now, group.number = alone.server.now, 10
+    group.tick(200)
+    group.members["m-1"].restart("of-m-1-again")
+    group.commit()
+    group.round("m-1")
+    group.elect("m-2")
+    group.commit()
+    group.close("m-1")
+    snapshot = group.now
+    group.commit()
+    group.behind = ("m-1",)
+    written = group.commit()
+    group.close("m-1")
+    alone.server.take(group.number, written, replicated=True)
+    again = single(group)
+    again.commits(1)
+    since = {name: owner for name, owner in owners(again).items() if name not in first}
+    assert since == dict.fromkeys(names(7, 8, 9), "member") | {"binlog.000010": ""}
+    assert up_to(14) - up_to(10) <= again.restored(snapshot, written).wanted
