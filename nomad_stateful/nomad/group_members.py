@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
-from nomad_stateful.nomad.running_job import Endpoint, allocations, endpoint, is_unheard
+from nomad_stateful.nomad.running_job import Endpoint, allocations, endpoint_of, is_unheard
 
 ONLINE, OFFLINE, PRIMARY = "ONLINE", "OFFLINE", "PRIMARY"
 _TIMEOUT_S = 3.0
@@ -89,12 +89,13 @@ class MemberState:
 def ask(nomad: NomadApi, namespace: str, job: str, group: str) -> MemberState:
     """Returns what a member says, or why it cannot be asked; `group` is the name of the job's group."""
     try:
-        at = endpoint(nomad, job, namespace, group, "agent")
-        unheard = at is None and any(map(is_unheard, allocations(nomad, job, namespace)))
+        stubs = allocations(nomad, job, namespace)
+        at = endpoint_of(nomad, stubs, namespace, group, "agent")
     except NomadError as error:
         return MemberState(job, why=_line(error), silent=True)
     if at is None:
-        return MemberState(job, why=f"no allocation of it runs (`nomad-stateful explain {job}`)", silent=unheard)
+        why = f"no allocation of it runs (`nomad-stateful explain {job}`)"
+        return MemberState(job, why=why, silent=any(map(is_unheard, stubs)))
     return _asked(job, at)
 
 

@@ -27,8 +27,12 @@ class Endpoint:
 
 def endpoint(nomad: NomadApi, job_id: str, namespace: str, group: str, port_label: str) -> Endpoint | None:
     """Returns the newest running allocation of a job's group, or None. Raises NomadError."""
-    found = allocations(nomad, job_id, namespace)
-    one = newest(stub for stub in found if stub["TaskGroup"] == group and is_running(stub))
+    return endpoint_of(nomad, allocations(nomad, job_id, namespace), namespace, group, port_label)
+
+
+def endpoint_of(nomad: NomadApi, stubs: Iterable[Json], namespace: str, group: str, port_label: str) -> Endpoint | None:
+    """Returns the newest running allocation of a group, of those that Nomad listed, or None. Raises NomadError."""
+    one = newest(stub for stub in stubs if stub["TaskGroup"] == group and is_running(stub))
     if one is None:
         return None
     allocation = nomad.get(f"allocation/{one['ID']}", namespace=namespace)

@@ -138,7 +138,11 @@ class Copier:
         """Returns the newest log that `until` is true of; None where it is not below its folder, or no log."""
         if until is None or not until.newest.startswith(self._folder):
             return None
-        return LogName.parse(until.newest.removeprefix(self._folder))
+        return self._name(until.newest)
+
+    def _name(self, key: str) -> LogName | None:
+        """Returns what a key says of its log; None where it is no log's."""
+        return LogName.parse(key.removeprefix(self._folder))
 
     def _ends_in_s3(self, key: str) -> GtidSet | None:
         """Returns all transactions up to the end of a log that an earlier release copied."""
@@ -160,7 +164,7 @@ class Copier:
         # the newest, the names in S3 say which logs a single server wrote since.
         was_member = newest is not None and newest.member and not self._member
         listed = self._bucket.list(self._folder) if newest is None or was_member else {}
-        names = [name for key in listed if (name := LogName.parse(key.removeprefix(self._folder)))]
+        names = list(filter(None, map(self._name, listed)))
         as_member = frozenset(() if self._member else seen.as_member(names, self._named(seen.until)))
         copies: dict[Path, Copy] = {}
         have, lost = archived, GtidSet()
@@ -196,7 +200,7 @@ class Copier:
         return Lost(lost, "" if self._member else gap([newest.name, *there] if newest else there))
 
     def _store(self, seen: Seen, path: Path, opening: Opening, key: str) -> Copy:
-        named = LogName.parse(key.removeprefix(self._folder))
+        named = self._name(key)
         found, size = _facts(path, seen.unlogged if named and named.member else None), path.stat().st_size
         ends, metadata = (found.ends, found.metadata()) if found else (seen.logs.ends(path), {})
         # The last log before a restore of the volume is shorter than the one that the old server copied.
@@ -254,7 +258,7 @@ class Copier:
         """Returns the key of the newest log that is in S3."""
         copy = self._copies.get(seen.logs.closed[-1]) if seen.logs.closed else None
         key = copy.key if copy else seen.until.newest if seen.until and archived is not None else ""
-        named = LogName.parse(key.removeprefix(self._folder))
+        named = self._name(key)
         if named and named.member and not self._member:
             # What a single server logged would be taken for all that the group has.
             self._closed = None
