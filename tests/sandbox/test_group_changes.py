@@ -12,7 +12,7 @@ import pytest
 from sandbox.docker import older_mysql
 from tests import official_parts
 from tools.faults.lane import Lane, addresses, open_lane
-from tools.faults.members import Watch, await_whole, routed
+from tools.faults.members import routed, watched
 from tools.faults.model import Fault
 from tools.faults.plan import Step
 from tools.faults.runner import bring, run_step
@@ -48,12 +48,7 @@ def changed(lane: Lane, name: str, change: Callable[[Lane], str]) -> Result:
     """Makes a change, and looks at everything that has to hold of a group afterwards."""
 
     def run(lane: Lane, _draw: random.Random) -> str:
-        with Watch(lane) as watch:
-            seen = change(lane)
-            lane.await_writes()
-            lane.problems += await_whole(lane)
-        lane.problems += dict.fromkeys(watch.problems)
-        return f"{seen}; {watch.told}"
+        return "; ".join(watched(lane, lambda: change(lane)))
 
     fault = Fault(name, "group", run, members=3, servers=3, target_s=PLANNED_S)
     result = Result(1, name, "group")

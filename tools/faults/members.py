@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -106,6 +107,19 @@ class Watch:
                 self.problems.append(
                     f"a read of a member lacked {len(lacks)} rows acknowledged {STALE_S:.0f} s before: {lacks[:5]}"
                 )
+
+
+def watched(lane: Lane, act: Callable[[], str]) -> tuple[str, str]:
+    """Does something to a group, and waits until it is whole again; gives what was seen, and what its readers saw.
+
+    What its readers found wrong, and what members differ in, is a problem of the lane.
+    """
+    with Watch(lane) as watch:
+        seen = act()
+        lane.await_writes()
+        lane.problems += await_whole(lane)
+    lane.problems += dict.fromkeys(watch.problems)
+    return seen, watch.told
 
 
 def await_whole(lane: Lane) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,7 +13,7 @@ from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.databases.mysql.archive import Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.operate.point_in_time.replay import Replay
-from tests.unit.agent.world import START, World
+from tests.unit.agent.world import START, FakeServer, World
 
 GROUP = uuid.UUID("a1a1a1a1-0000-4000-8000-00000000000a")
 
@@ -50,6 +51,11 @@ class Group:
                 if name not in self.behind:
                     one.server.take(self.number, self.now, replicated=one is not self.primary)
         return self.now
+
+    def add_copy(self, new_server: Callable[..., FakeServer], count: int) -> None:
+        """Adds m-4, which has so many transactions by a copy of another member's data, and none of them in a log."""
+        server = new_server("m-4", executed=up_to(count), unlogged=up_to(count))
+        self.members["m-4"] = World(server, self.primary.s3, "of-m-4", "m-4")
 
     def round(self, name: str) -> Until:
         self.tick()

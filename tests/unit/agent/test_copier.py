@@ -6,7 +6,7 @@ import pytest
 
 from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.agent.server import NEEDED, ServerError
-from nomad_stateful.databases.mysql.archive import Facts, Until
+from nomad_stateful.databases.mysql.archive import Until
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.world import BUCKET, UUID, FakeServer, World, names, up_to
@@ -29,7 +29,7 @@ def test_a_log_is_closed_for_transactions_alone(world: World) -> None:
 
 def test_each_log_in_s3_says_the_set_before_it_and_the_set_in_it(world: World) -> None:
     said = world.commits(2, 3)
-    found = Facts.of_metadata(world.s3.head_object(Bucket=BUCKET, Key=said.newest)["Metadata"])
+    found = world.facts(said.newest)
     assert found is not None
     assert (found.before, found.own) == (up_to(2), GtidSet.parse(f"{UUID}:3-5"))
     assert (found.opened_by_rotation, found.closed_by_rotation) == (True, True)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from nomad_stateful.agent.copies.model import HeldError
-from nomad_stateful.databases.mysql.archive import Facts, LogName
+from nomad_stateful.databases.mysql.archive import LogName
 from nomad_stateful.databases.mysql.gtids import GtidSet, Origin
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.members import GROUP, Group, up_to
-from tests.unit.agent.world import BUCKET, PLACE, START, FakeServer, World
+from tests.unit.agent.world import PLACE, START, FakeServer, World
 
 MARK = "b2b2b2b2-0000-4000-8000-00000000000b:1"
 
@@ -105,30 +105,29 @@ def test_a_lull_is_whole_as_far_as_until_says_and_no_further(group: Group) -> No
 
 
 def test_a_copy_of_another_members_data_has_transactions_before_all_of_its_logs(
-    group: Group, s3: Any, new_server: Callable[..., FakeServer]
+    group: Group, new_server: Callable[..., FakeServer]
 ) -> None:
     group.commit(3)
     group.round("m-1")
-    cloned = new_server("m-4", executed=up_to(3), unlogged=up_to(3))
-    group.members["m-4"] = World(cloned, s3, "of-m-4", "m-4")
+    group.add_copy(new_server, 3)
     group.elect("m-4")
     base = group.now + timedelta(seconds=3)
     group.commit(2)
     said = group.round("m-4")
     assert said.gtids == up_to(5)
-    found = Facts.of_metadata(s3.head_object(Bucket=BUCKET, Key=said.newest)["Metadata"])
+    found = group.primary.facts(said.newest)
     assert found
     assert (found.before, found.own) == (up_to(3), GtidSet.parse(f"{GROUP}:4-5"))
     assert group.restored(base, said.moment).wanted == up_to(5)
 
 
 def test_a_copy_with_transactions_that_nobody_copied_is_held(
-    group: Group, s3: Any, new_server: Callable[..., FakeServer]
+    group: Group, new_server: Callable[..., FakeServer]
 ) -> None:
     group.commit(3)
     said = group.round("m-1")
     group.commit()
-    group.members["m-4"] = World(new_server("m-4", executed=up_to(4), unlogged=up_to(4)), s3, "of-m-4", "m-4")
+    group.add_copy(new_server, 4)
     group.elect("m-4")
     group.commit()
     with pytest.raises(HeldError, match=f"transactions are lost, .*: {GROUP}:4"):

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
-from typing import Any
 
 import pytest
 
 from nomad_stateful.agent.copies.model import HeldError
-from nomad_stateful.databases.mysql.archive import Facts, facts
+from nomad_stateful.databases.mysql.archive import facts
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.members import GROUP, Group, up_to
@@ -159,15 +158,14 @@ def test_a_log_that_was_removed_before_anybody_copied_it_holds_until(group: Grou
 
 
 def test_transactions_that_it_never_logged_are_those_of_the_others_logs(
-    group: Group, s3: Any, new_server: Callable[..., FakeServer]
+    group: Group, new_server: Callable[..., FakeServer]
 ) -> None:
     """It had a copy of another member's data."""
     base = group.now
     group.commit(2)
     group.round("m-1")
     moment = group.commit(2)
-    cloned = new_server("m-4", executed=up_to(4), unlogged=up_to(4))
-    group.members["m-4"] = World(cloned, s3, "of-m-4", "m-4")
+    group.add_copy(new_server, 4)
     alone = single(group, "m-4")
     with pytest.raises(HeldError, match=f"transactions are lost, .*: {GROUP}:3-4"):
         alone.round()
@@ -178,21 +176,20 @@ def test_transactions_that_it_never_logged_are_those_of_the_others_logs(
     assert alone.restored(base, moment).wanted == up_to(4)
     with pytest.raises(PointInTimeError, match="is the last log that its server copied"):
         alone.restored(base, moment + SECOND)
-    assert alone.commits(1).gtids == own(cloned, 5)
+    assert alone.commits(1).gtids == own(alone.server, 5)
 
 
 def test_a_log_of_a_member_that_had_a_copy_of_anothers_data_comes_after_it(
-    group: Group, s3: Any, new_server: Callable[..., FakeServer]
+    group: Group, new_server: Callable[..., FakeServer]
 ) -> None:
     group.commit(4)
     group.round("m-1")
-    cloned = new_server("m-4", executed=up_to(4), unlogged=up_to(4))
-    group.members["m-4"] = World(cloned, s3, "of-m-4", "m-4")
+    group.add_copy(new_server, 4)
     group.commit()
     alone = single(group, "m-4")
     alone.round()
     key = alone.key(1).replace("Z-", "Z-member-")
-    found = Facts.of_metadata(s3.head_object(Bucket=BUCKET, Key=key)["Metadata"])
+    found = alone.facts(key)
     assert found
     assert (found.before, found.own) == (up_to(4), GtidSet.parse(f"{GROUP}:5"))
 

@@ -44,8 +44,7 @@ def test_mysql_starts_again_while_until_is_another_members(
     """The server has transactions that it never logged."""
     base = group.now
     written = group.commit(4)
-    cloned = new_server("m-4", executed=up_to(4), unlogged=up_to(4))
-    group.members["m-4"] = World(cloned, s3, "of-m-4", "m-4")
+    group.add_copy(new_server, 4)
     group.round("m-1")
     alone = single(group, "m-4", after_s=10)
     with nullcontext() if copies else fault(s3, "PutObject"), pytest.raises(HeldError if copies else ClientError):
@@ -59,7 +58,7 @@ def test_mysql_starts_again_while_until_is_another_members(
     named = LogName.parse(said.newest.removeprefix(PLACE))
     assert named
     assert not named.member
-    assert alone.commits(1).gtids == own(cloned, 5)
+    assert alone.commits(1).gtids == own(alone.server, 5)
     assert alone.restored(base, written).wanted == up_to(4)
 
 

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 
 from nomad_stateful.agent.copies.copier import Copier
 from nomad_stateful.agent.server import ServerError, State
-from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, Until, log_name
+from nomad_stateful.databases.mysql.archive import FOLDER, UNTIL, Facts, Until, log_name
 from nomad_stateful.databases.mysql.binlog import contents
 from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder, Origin
 from nomad_stateful.ebs.bucket import Bucket
@@ -241,6 +241,10 @@ class World:
         """Sizes of the logs in S3 by their keys."""
         found = Bucket(self.s3, BUCKET).list(PLACE)
         return {key: one.size for key, one in found.items() if not key.endswith(UNTIL)}
+
+    def facts(self, key: str) -> Facts | None:
+        """What the metadata of a log in S3 say of it; None where they say nothing."""
+        return Facts.of_metadata(self.s3.head_object(Bucket=BUCKET, Key=key)["Metadata"])
 
     def stored(self) -> list[str]:
         """Names of the logs in S3."""

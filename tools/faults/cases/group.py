@@ -20,7 +20,7 @@ from tools.faults.cases.engine import cut_off
 from tools.faults.cases.nomad import change
 from tools.faults.cases.process import kill_all
 from tools.faults.lane import CLIENTS, Lane, addresses
-from tools.faults.members import Watch, await_whole, routed
+from tools.faults.members import routed, watched
 from tools.faults.model import Fault
 from tools.faults.victims import Victim, database, in_instance, server_agent
 from tools.trial.members import MEMBER_PORT
@@ -63,15 +63,11 @@ def _in_order(run: Run) -> Run:
         _end_sessions(lane, primary)
         lane.await_writes()
         router = _router(lane, others[0])
-        with Watch(lane) as watch:
-            seen = run(lane, draw)
-            lane.await_writes()
-            lane.problems += await_whole(lane)
-        lane.problems += dict.fromkeys(watch.problems)
+        seen, told = watched(lane, lambda: run(lane, draw))
         if (now_router := _router(lane, others[0])) != router:
             lane.problems.append(f"the router of {others[0]} was started anew: it was {router}, and is {now_router}")
         now = lane.stack.server_endpoint()
-        return f"{seen}; primary on {primary.node_name}, then on {now.node_name}; {watch.told}"
+        return f"{seen}; primary on {primary.node_name}, then on {now.node_name}; {told}"
 
     return wrapped
 
