@@ -30,10 +30,12 @@ def hcl_value(value: Any) -> str:
     """Returns a value as Nomad takes it for a typed variable: JSON that HCL reads as the same value.
 
     HCL has template openings that JSON does not escape, and lacks some of JSON's escapes. Nomad takes a bare string
-    literally, so it is not escaped. Nomad decodes variables as a URL's when it is asked for them, and has an error for
-    a percent sign, so none is written.
+    literally, so it is not escaped. Nomad decodes variables as a URL's when it is asked for them: it gives a plus sign
+    back as a space, and has an error for a percent sign, so neither is written.
     """
-    return value if isinstance(value, str) else _hcl(json.dumps(value, sort_keys=True).replace("%", r"\u0025"))
+    if isinstance(value, str):
+        return value
+    return _hcl(json.dumps(value, sort_keys=True).replace("%", r"\u0025").replace("+", r"\u002b"))
 
 
 def hcl_literal(value: Any) -> str:

@@ -101,7 +101,7 @@ def _run(place: Workplace, example: Example) -> list[str]:
     nomad = NomadApi.from_env(environ=env)
     try:
         stack.up(refresh=False)
-        place.run("pulumi", "preview", "--expect-no-changes", "--non-interactive", "--stack", example.name)
+        place.run("pulumi", "preview", "--refresh", "--expect-no-changes", "--non-interactive", "--stack", example.name)
         results = example.check(place, stack, nomad)
     finally:
         nomad.close()
