@@ -19,5 +19,5 @@ class Drill:
     """
     quiet: tuple[str, ...]
     """Arguments with which the server runs nothing by itself."""
-    own_tables: str
-    """How the names of the server's own tables begin."""
+    own_tables: tuple[str, ...]
+    """How the names of the tables begin that are nobody's data: the server's own, and those of `verify`."""

@@ -94,7 +94,7 @@ class Drilled(ABC):
         return [line.split("\t")[1:] for line in done.stdout.splitlines() if line.startswith("drill\t")]
 
     def tables(self, lines: list[list[str]]) -> dict[str, tuple[str, str]]:
-        """Rows and status of each table but the server's own."""
+        """Rows and status of each table but the server's own and that of `verify`."""
         found = {line[1]: (line[2], line[3]) for line in lines if line[0] == "table"}
         return {name: said for name, said in found.items() if not name.startswith(self.drill.own_tables)}
 

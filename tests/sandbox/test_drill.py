@@ -142,6 +142,9 @@ def test_a_snapshot_with_a_damaged_table_is_red(stack: Running) -> None:
 def test_a_drill_that_is_ended_leaves_nothing_or_the_next_one_removes_it(
     stack: Running, tmp_path: Path, ended_by: signal.Signals
 ) -> None:
+    # A drill without a table is red.
+    at = stack.server_endpoint()
+    stack.sql(at, "CREATE DATABASE IF NOT EXISTS kept", "CREATE TABLE IF NOT EXISTS kept.one (id INT PRIMARY KEY)")
     snapshot_id = take(stack)
     command = [stack.python, "-m", "nomad_stateful.operate", "drill", "mysql", "--yes", "--snapshot", snapshot_id]
     with (tmp_path / "said").open("w+") as said:

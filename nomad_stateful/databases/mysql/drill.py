@@ -16,5 +16,5 @@ DRILL = Drill(
         "--loose-group-replication-start-on-boot=OFF",
         "--loose-mysqlx=OFF",
     ),
-    own_tables="`mysql`.",
+    own_tables=("`mysql`.", "`nomad_stateful`."),
 )

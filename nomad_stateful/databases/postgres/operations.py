@@ -151,6 +151,6 @@ OPERATIONS = Operations(
             *("--autovacuum=off", "--archive_mode=off", "--max_worker_processes=0"),
             *("--max_logical_replication_workers=0", "--max_parallel_workers=0"),
         ),
-        own_tables="pg_catalog.",
+        own_tables=("pg_catalog.", "postgres.nomad_stateful."),
     ),
 )

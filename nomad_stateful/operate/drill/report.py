@@ -43,7 +43,7 @@ class Table:
     status: str
     """OK, or what is wrong with it."""
     is_servers: bool = False
-    """Whether it is one of the server's own."""
+    """Whether it is one of the server's own, or of `verify`."""
 
     @property
     def ok(self) -> bool:
@@ -86,7 +86,7 @@ class Report:
     replayed: bool = False
     """Whether the server has every transaction up to the point in time."""
     unchecked: bool = False
-    """Whether nothing is wrong with what was restored but that the checks took too long."""
+    """Whether nothing is wrong with what was restored but that the checks took too long, or there was no table."""
     findings: list[Finding] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     """What could not be removed."""

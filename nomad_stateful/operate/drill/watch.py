@@ -41,7 +41,7 @@ class Watch:
         self._done = False
         self._has_server = False
         self._server = target.kind.name if target.kind else ""
-        self._own_tables = operations(self._server).drill.own_tables if target.kind else ""
+        self._own_tables = operations(self._server).drill.own_tables if target.kind else ()
         self._reads_left = _LATE_READS
 
     def follow(self) -> None:
@@ -52,8 +52,7 @@ class Watch:
             self._phase("attach")
             self._until("the job ends", self._ended, self._why_unfinished)
         except _Failed as failure:
-            checked = all(table.ok for table in self._report.tables)
-            self._report.unchecked = failure.next == _LATER and self._report.replayed and checked
+            self._report.unchecked = failure.next == _LATER and self._is_whole
             self._report.wrong(failure.what, failure.next)
         if not self._has_server and self._report.ok:
             # The consumer's check is the proof: until it passed, nothing had answered.
@@ -136,7 +135,7 @@ class Watch:
 
     def _table(self, values: list[str]) -> Table:
         name, rows, status = [*values, "", "", ""][:3]
-        own = bool(self._own_tables) and name.startswith(self._own_tables)
+        own = name.startswith(self._own_tables)
         return Table(name, int(rows) if rows.isdigit() else None, status or "OK", own)
 
     def _progress(self, kind: str, value: str) -> None:
@@ -178,8 +177,7 @@ class Watch:
             )
         complete = allocation["ClientStatus"] == "complete"
         if complete and (self._done or not self._has_server):
-            if not self._has_server:
-                self._report.output = self._lines
+            self._judge_checked()
             return
         events = "; ".join(last_events({"NodeName": "its client", **allocation}, newest=2))
         if not self._has_server:
@@ -205,6 +203,23 @@ class Watch:
                 f"the server ended while table {self._checking or '(none yet)'} was checked: {events}",
                 f"see its log (a server may stop at a page that it cannot read), and {self._report.earlier}",
             )
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._report.replayed and all(table.ok for table in self._report.tables)
+
+    def _judge_checked(self) -> None:
+        if not self._has_server:
+            self._report.output = self._lines
+            return
+        if not all(table.is_servers for table in self._report.tables):
+            return
+        # Whoever asked for the moment of a server without tables may still go on from it.
+        self._report.unchecked = self._is_whole
+        self._report.wrong(
+            "the restored server has no table but its own and that of `verify`: nothing is proven",
+            f"drill again once the live server has tables; if it has some by now, {self._report.earlier}",
+        )
 
     def _judge_fetch(self, allocation_id: str, events: str) -> None:
         self._report.output = said = self._tail(allocation_id, FETCH)

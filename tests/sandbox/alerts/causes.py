@@ -83,6 +83,9 @@ def never_snapped(watch: Watch) -> Iterator[None]:
 def failed_drill(watch: Watch) -> Iterator[None]:
     acting.drill(watch, "1s", status=1)
     yield
+    # Without a table a drill proves nothing.
+    acting.sql(watch, "CREATE DATABASE IF NOT EXISTS alerts")
+    acting.sql(watch, "CREATE TABLE IF NOT EXISTS alerts.kept (id INT PRIMARY KEY)")
     operate(watch, "snapshot", "mysql")
     acting.drill(watch, "1h")
 
