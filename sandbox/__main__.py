@@ -91,7 +91,9 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         "ctl", help="cut, kill, stop or enter an instance (ctl --help)", add_help=False, prefix_chars="\0"
     )
     ctl.add_argument(
-        "words", nargs="*", help="kill, cut, heal, stop, start, enter, list, notice, fault or clock, and its options"
+        "words",
+        nargs=argparse.REMAINDER,
+        help="kill, cut, heal, stop, start, enter, list, notice, fault or clock, and its options",
     )
     ctl.set_defaults(prog=ctl.prog)
 

@@ -52,7 +52,7 @@ def _by_ec2(settings: SandboxSettings, name_or_id: str, call: str, waiter: str) 
     return record
 
 
-def main(argv: Sequence[str] | None = None, prog: str = "python -m sandbox.cloud.ctl") -> int:
+def main(argv: Sequence[str], prog: str = "python -m sandbox ctl") -> int:
     """Does what the arguments say."""
     parser = argparse.ArgumentParser(prog=prog, description="What the EC2 API does not know, and a way in.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -173,7 +173,3 @@ def _do(arguments: argparse.Namespace, settings: SandboxSettings) -> int:
     record = actions[arguments.command](settings, arguments.instance)
     print(f"{record.name} ({record.instance_id}) {done}")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

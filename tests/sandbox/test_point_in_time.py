@@ -205,13 +205,11 @@ def test_a_copier_that_is_killed_goes_on(stack: Running, rows: Rows) -> None:
 def without_s3(stack: Running, *fault: str) -> Iterator[None]:
     """The bucket of the logs refuses every call, or does not answer."""
     place = stack.outputs()["mysqlPointInTime"]
-    ctl = (stack.python, "-m", "sandbox.cloud.ctl", "fault")
-    done = stack.run(*ctl, "on", *fault, "--name", "s3", "--action", f"* /{place['bucket']}*")
-    assert done.returncode == 0, done.stderr
+    stack.ctl("fault", "on", *fault, "--name", "s3", "--action", f"* /{place['bucket']}*")
     try:
         yield
     finally:
-        stack.run(*ctl, "off", "s3")
+        stack.ctl("fault", "off", "s3")
     log = (stack.project / ".sandbox/log/ec2-calls.jsonl").read_text().splitlines()
     assert any(json.loads(line).get("fault") == "s3" for line in log), "no call was struck"
 
@@ -274,8 +272,7 @@ def test_a_client_that_dies_costs_what_the_report_says(stack: Running, rows: Row
     take_snapshot(stack)
     at = time.time()
     eventually(lambda: until(stack) > at + 20 or None, 180, "the logs since the snapshot")
-    killed = stack.run(stack.python, "-m", "sandbox.cloud.ctl", "kill", client)
-    assert killed.returncode == 0, killed.stderr
+    stack.ctl("kill", client)
     lost_at = time.time()
     acknowledged = [one for one in rows.commits if one.acknowledged < lost_at]
     reached = until(stack)
@@ -299,7 +296,7 @@ def test_a_lost_zone_costs_the_last_seconds(stack: Running, rows: Rows) -> None:
     taken = take_snapshot(stack)
     eventually(lambda: until(stack) > taken + 20 or None, 180, "the logs since the snapshot")
     for client in sorted(zone):
-        stack.run(stack.python, "-m", "sandbox.cloud.ctl", "kill", client)
+        stack.ctl("kill", client)
     lost_at, reached = time.time(), until(stack)
     there = [one for one in rows.commits if one.acknowledged <= reached]
 

@@ -72,9 +72,7 @@ def copies(stack: Running, name: str) -> int:
 
 
 def forward(stack: Running, by: str) -> str:
-    done = stack.run(stack.python, "-m", "sandbox.cloud.ctl", "clock", "forward", by)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return stack.ctl("clock", "forward", by)
 
 
 def scheduled(ledger: str) -> Any:

@@ -86,8 +86,7 @@ def test_what_still_writes_keeps_its_volume_and_the_watch_waits_for_it(stack: Ru
     assert stopped != cut
     volume = stack.outputs()["volumes"][name_of_cut.replace("pair.container", "pair")]["id"]
     with watch(stack, log):
-        done = stack.run(stack.python, "-m", "sandbox.cloud.ctl", "cut", cut)
-        assert done.returncode == 0, done.stderr
+        stack.ctl("cut", cut)
         eventually(lambda: down(stack, cut), 60, f"{cut} is down")
         stack.ec2.stop_instances(InstanceIds=[instance_of(stack, stopped)], Force=True)
         eventually(lambda: down(stack, stopped), 60, f"{stopped} is down")

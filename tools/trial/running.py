@@ -147,8 +147,8 @@ class Running:
         self.env = dict(line.split("=", 1) for line in shell.stdout.split("\0") if "=" in line)
 
     def ctl(self, *words: str) -> str:
-        """What `python -m sandbox.cloud.ctl` prints, by which instances are cut off, healed, told and made to fail."""
-        return ended_well(self.run(self.python, "-m", "sandbox.cloud.ctl", *words)).stdout
+        """What `python -m sandbox ctl` prints, by which instances are cut off, healed, told and made to fail."""
+        return ended_well(self.run(self.python, "-m", "sandbox", "ctl", *words)).stdout
 
     def close(self) -> None:
         """Closes the connections."""

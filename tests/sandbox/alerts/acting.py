@@ -36,8 +36,8 @@ def up(watch: Watch) -> str:
 
 
 def ctl(watch: Watch, *words: str) -> str:
-    """`python -m sandbox.cloud.ctl …`."""
-    return run(watch, watch.stack.python, "-m", "sandbox.cloud.ctl", *words)
+    """`python -m sandbox ctl …`."""
+    return run(watch, watch.stack.python, "-m", "sandbox", "ctl", *words)
 
 
 def client_at(stack: Running, address: str) -> str:
@@ -101,7 +101,7 @@ def growing(watch: Watch, volume: str, mib_per_s: int, percent: int) -> Iterator
         f" [ $(( ($1 - $2) * 100 / $1 )) -ge {percent} ] ||"
         f" head -c {mib_per_s * MIB} /dev/zero >>{path}/{FILLER}/more; sleep 1; done"
     )
-    words = [watch.stack.python, "-m", "sandbox.cloud.ctl", "enter", client, "sh", "-ec", script]
+    words = [watch.stack.python, "-m", "sandbox", "ctl", "enter", client, "sh", "-ec", script]
     with subprocess.Popen(words, env=watch.stack.env, cwd=watch.stack.project) as writer:
         try:
             yield

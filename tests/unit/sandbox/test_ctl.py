@@ -25,6 +25,21 @@ def test_its_words_and_options_are_passed_on(faults: Path, capsys: pytest.Captur
     assert capsys.readouterr().out == "throttle\n"
 
 
+class Entered(Exception):
+    """A command inside an instance is begun."""
+
+
+def test_a_command_inside_an_instance_has_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    def begin(_file: str, words: list[str]) -> None:
+        raise Entered(*words)
+
+    monkeypatch.setattr("sandbox.cloud.ctl.inventory.enter", lambda name, _settings: ["nsenter", name])
+    monkeypatch.setattr("os.execvp", begin)
+    with pytest.raises(Entered) as entered:
+        main(["ctl", "enter", "client-1", "sh", "-ec", 'ls "$@"', "--", "-l", "--", "--all"])
+    assert entered.value.args == ("nsenter", "client-1", "sh", "-ec", 'ls "$@"', "--", "-l", "--", "--all")
+
+
 def test_its_help_names_the_command_that_was_called(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["ctl", "--help"])

@@ -103,7 +103,7 @@ def test_too_few_samples_are_no_verdict() -> None:
         ("python3 -m sandbox.standins.ebs_csi_driver node --endpoint=unix:///csi/csi.sock", "EBS node plugins"),
         ("/bin/aws-ebs-csi-driver controller --endpoint=unix:///csi/csi.sock", "EBS controllers"),
         ("/h/.venv/bin/python -m sandbox.cloud", "stand-in for AWS"),
-        ("/h/.venv/bin/python -m sandbox.cloud.ctl enter client-1 ls", OTHER),
+        ("/h/.venv/bin/python -m sandbox ctl enter client-1 ls", "commands"),
         ("/h/.venv/bin/python -P -m nomad_stateful.provider 127.0.0.1:1", "plugin nomad-csi"),
         ("/h/.venv/bin/python -m sandbox.standins.plugins.aws 127.0.0.1:1", "plugin aws"),
         ("pulumi up --yes", "Pulumi"),
