@@ -1,6 +1,8 @@
 """What programs in other languages are told about the components."""
 
 import json
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from nomad_stateful.schema.fields import PACKAGE
 from nomad_stateful.schema.identity import identity
 from nomad_stateful.version import VERSION
 from tests.unit.program.recorder import Recorder
+from tools import toolchain
 
 TOP = Path(__file__).parents[2]
 
@@ -68,6 +71,35 @@ def test_one_package_has_components_resources_and_functions() -> None:
     assert not own & set(components())
     assert set(schema()["functions"]) == {one.table.token for one in plugin.functions}
     assert schema()["name"] == PACKAGE == plugin.name
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """What the engine's own check says of a schema."""
+    env = {**os.environ, "PULUMI_HOME": str(tmp_path), "PULUMI_SKIP_UPDATE_CHECK": "1"}
+
+    def checked(text: str) -> subprocess.CompletedProcess[str]:
+        file = tmp_path / "schema.json"
+        file.write_text(text, encoding="utf-8")
+        command = [str(toolchain.ensure().pulumi), "schema", "check", str(file)]
+        return subprocess.run(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+
+    return checked
+
+
+@pytest.mark.engine
+def test_the_engine_takes_the_schema_and_refuses_one_that_lacks_a_type(
+    check: Callable[[str], subprocess.CompletedProcess[str]],
+) -> None:
+    taken = check(json.dumps(schema()))
+    assert (taken.returncode, "warning" in taken.stdout) == (0, False), taken.stdout
+    lacking = next(iter(schema()["types"]))
+    types = {token: one for token, one in schema()["types"].items() if token != lacking}
+    refused = check(json.dumps({**schema(), "types": types}))
+    assert refused.returncode != 0
+    assert lacking.rpartition(":")[2] in refused.stdout
 
 
 def test_a_component_is_the_one_that_a_program_had_of_the_earlier_package() -> None:
