@@ -77,8 +77,8 @@ class Seen:
         all that follows, nobody wrote as a member.
         """
         since = max((one.began for one in stored if one.member), default=None)
-        if self.until:
-            since = self.until.moment if newest and newest.member else None
+        if self.until and newest and newest.member:
+            since = self.until.moment
         if since is None:
             return []
         return self.logs.of_earlier_starts(one for one in stored if not one.member and one.began > since)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ from nomad_stateful.agent.copies.model import HeldError
 from nomad_stateful.databases.mysql.archive import LogName
 from nomad_stateful.databases.mysql.gtids import Origin
 from tests.unit.agent.members import GROUP, Group, up_to
-from tests.unit.agent.test_copier_returns import own, single
+from tests.unit.agent.test_copier_returns import falls_behind, own, single
 from tests.unit.agent.world import PLACE, FakeServer, World, fault, names
 
 
@@ -140,3 +143,27 @@ def test_it_was_alone_once_before_and_a_member_again_since(group: Group) -> None
     since = {name: owner for name, owner in owners(again).items() if name not in first}
     assert since == dict.fromkeys(names(7, 8, 9), "member") | {"binlog.000010": ""}
     assert up_to(14) - up_to(10) <= again.restored(snapshot, written).wanted
+
+
+def test_a_server_that_goes_on_from_a_volume_of_the_groups_time_was_a_member_then(group: Group, tmp_path: Path) -> None:
+    """It had closed a log while it was behind, and a single server's `until` is there since."""
+    _, written = falls_behind(group)
+    group.round("m-2")
+    group.elect("m-1")
+    group.commit()
+    member = group.members["m-1"].server
+    older = tmp_path / "older"
+    shutil.copytree(member.datadir, older)
+    restored = replace(member, datadir=older, is_secondary=False, group=None)
+    group.round("m-1")
+    alone = single(group)
+    alone.commits(1, 1)
+    restored.now = alone.server.tick(200)
+    restored.start()
+    started = restored.now
+    again = World(restored, alone.s3, "of-restored")
+    said = again.commits(1)
+    assert again.restored(started, said.moment).wanted == said.gtids
+    for base in (written - timedelta(seconds=10), written - timedelta(seconds=4), written - timedelta(seconds=1)):
+        assert again.restored(base, written).wanted == up_to(6)
+    assert {owners(again)[name] for name in names(1, 2)} == {"member"}
