@@ -16,8 +16,9 @@ _DATABASES = """
 SELECT COUNT(*) FROM information_schema.schemata
 WHERE schema_name NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')
 """
-
-
+_EVENTS = """
+SELECT COUNT(*) FROM information_schema.events WHERE status = 'ENABLED' AND @@GLOBAL.event_scheduler = 'ON'
+"""
 # Nobody else connects by TCP: not the agent, nor what replicates.
 _CLIENTS = "SELECT id FROM performance_schema.processlist WHERE host LIKE '%%:%%' AND user <> %s"
 
@@ -52,25 +53,53 @@ def has_databases(cursor: Cursor) -> bool:
     return found != (0,)
 
 
-def have_others_copy(cursor: Cursor, own: Answer) -> None:
+class Events:
+    """The scheduler of a server's events: one of root's writes as soon as the server takes writes of root.
+
+    No group takes a member with a transaction of its own.
+    """
+
+    def __init__(self) -> None:
+        self._stopped = False
+        """Whether it is to run again, also where the session that was to see to that has failed."""
+
+    def stop(self, cursor: Cursor) -> None:
+        """Stops it where it has something to run."""
+        cursor.execute(_EVENTS)
+        self._stopped |= cursor.fetchone() != (0,)
+        # In a transaction no mode is changed.
+        cursor.execute("COMMIT")
+        if self._stopped:
+            cursor.execute("SET GLOBAL event_scheduler = OFF")
+
+    def resume(self, cursor: Cursor) -> None:
+        """Has it run again, where it was stopped."""
+        if self._stopped:
+            cursor.execute("SET GLOBAL event_scheduler = ON")
+        self._stopped = False
+
+
+def have_others_copy(cursor: Cursor, own: Answer, events: Events) -> None:
     """Has members that join copy all of a server with data: it may have transactions that are in no binary log.
 
     As one that ran without GTIDs has, or whose first start ran scripts. A GTID of no log, which they lack, makes them
     take a clone. https://dev.mysql.com/doc/refman/9.7/en/replication-options-gtids.html#sysvar_gtid_purged
     """
     executed = [str(own.transactions.executed)] if own.transactions.executed else []
-    with writable(cursor):
+    with writable(cursor, events):
         cursor.execute("RESET BINARY LOGS AND GTIDS")
         cursor.execute("SET GLOBAL gtid_purged = %s", (",".join([*executed, f"{uuid.uuid4()}:1"]),))
 
 
 @contextmanager
-def writable(cursor: Cursor) -> Iterator[None]:
+def writable(cursor: Cursor, events: Events) -> Iterator[None]:
     """Has a server that is in no group take writes, of the own session alone."""
+    events.stop(cursor)
     try:
         cursor.execute("SET GLOBAL offline_mode = ON")
         cursor.execute("SET GLOBAL super_read_only = OFF")
         yield
     finally:
         cursor.execute("SET GLOBAL super_read_only = ON")
+        events.resume(cursor)
         cursor.execute("SET GLOBAL offline_mode = OFF")

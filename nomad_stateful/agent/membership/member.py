@@ -11,7 +11,14 @@ from pathlib import Path
 from pymysql.cursors import Cursor
 
 from nomad_stateful.agent.membership.account import Account, verified
-from nomad_stateful.agent.membership.contents import end_clients, has_databases, have_others_copy, make_table, writable
+from nomad_stateful.agent.membership.contents import (
+    Events,
+    end_clients,
+    has_databases,
+    have_others_copy,
+    make_table,
+    writable,
+)
 from nomad_stateful.agent.membership.decision import Answer, Group, Step, left_alone, next_step
 from nomad_stateful.agent.membership.hosts import Hosts
 from nomad_stateful.agent.server import ServerError, own_session, session, wait_for_group
@@ -91,6 +98,7 @@ class Member:
         self._replication = replication
         self._authority = authority
         self.hosts = Hosts(hosts)
+        self._events = Events()
 
     def own_session(self, within_s: float = ANSWERS_WITHIN_S) -> AbstractContextManager[Cursor]:
         """Opens a session of root's by the socket, in which each question may take so long."""
@@ -118,7 +126,7 @@ class Member:
         """Makes the group's account on the own server, unlogged; nobody else writes meanwhile. Raises ServerError."""
         account = Account.read(self._replication)
         name = "%s@'%%'"
-        with self.own_session() as cursor, writable(cursor):
+        with self.own_session() as cursor, writable(cursor, self._events):
             cursor.execute("SET SESSION sql_log_bin = 0")
             for verb in ("CREATE USER IF NOT EXISTS", "ALTER USER"):
                 cursor.execute(f"{verb} {name} IDENTIFIED BY %s REQUIRE SSL", (account.user, account.password))
@@ -146,7 +154,7 @@ class Member:
             if age.seconds > _OLDEST_S:
                 raise ChangedError(f"the answers took {age.seconds:.0f} s")
             if not answers[self.group.own].was_in_group and (self._has_scripts or has_databases(own)):
-                have_others_copy(own, answers[self.group.own])
+                have_others_copy(own, answers[self.group.own], self._events)
             self._start(own, begins=True)
 
     def make_accounts(self, statements: Sequence[str]) -> None:
