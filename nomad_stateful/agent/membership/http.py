@@ -109,11 +109,20 @@ class Answers:
             makes = answer.role == "PRIMARY" and not self.keeper.has_accounts
             return "databases and accounts are not made yet" if makes else ""
         why = _not_in_group(answer)
+        if answer.state == "OFFLINE" and answer.was_in_group and self._waits_for_others:
+            return ""
         # Who begins the group is deployed last.
         if answer.state != "OFFLINE" or answer.was_in_group or group.own == group.first:
             return why
         lacks = self._cannot_wait()
         return lacks and f"{why}, and {lacks}"
+
+    @property
+    def _waits_for_others(self) -> bool:
+        """Whether the group is to begin again, and one of the others is not even registered: all were stopped."""
+        there = [said for name, said in self.keeper.peers.items() if self._is_registered(name)]
+        outside = all(isinstance(said, Answer) and not said.is_online for said in there)
+        return outside and len(there) < len(self.keeper.peers)
 
     def _cannot_wait(self) -> str:
         """Returns why a member that never was in the group does not wait for those that are deployed after it.

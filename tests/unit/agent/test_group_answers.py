@@ -259,6 +259,23 @@ def test_an_empty_volume_of_a_group_is_healthy_where_there_is_none_to_join(answe
     assert answers.why_not("/healthy", "") == "the member is OFFLINE"
 
 
+def test_of_a_group_that_was_stopped_each_is_healthy_before_those_that_are_deployed_after_it(answers: Answers) -> None:
+    member, stopped = cast("FakeMember", answers.watch.member), has("1-5")
+    saw(answers, offline("member-1", stopped))
+    member.unregistered.update(["member-2", "member-3"])
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE"
+    answers.keeper.peers = dict.fromkeys(["member-2", "member-3"], "is registered nowhere")
+    assert answers.why_not("/healthy", "") == ""
+    member.unregistered.remove("member-2")
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE"
+    for said, healthy in ((offline("member-2", stopped), True), (online("member-2"), False)):
+        answers.keeper.peers = {"member-2": said, "member-3": "is registered nowhere"}
+        assert (answers.why_not("/healthy", "") == "") is healthy
+    member.unregistered.clear()
+    answers.keeper.peers = {name: offline(name, stopped) for name in ("member-2", "member-3")}
+    assert answers.why_not("/healthy", "") == "the member is OFFLINE"
+
+
 def test_a_server_that_is_about_to_stop_gets_no_session(answers: Answers) -> None:
     saw(answers, online("member-1"))
     answers.leaving.touch()
