@@ -122,17 +122,25 @@ def _option_problem(name: str, value: str) -> Problem | None:
         own = f"options that begin with group_replication_, but {_SIZE_LIMIT}"
     if own:
         return Problem(f"group decides {own.replace('_', '-')}", "remove it, or remove group")
+    if rule := _hides(name, value):
+        return Problem(rule, "remove it, or remove group")
+    return _keeps_out(name, value) or missing(name, value, "group")
+
+
+def _keeps_out(name: str, value: str) -> Problem | None:
+    """Returns why members would not take each other any more with an option, or the kernel would end one."""
     # What MySQL compares beside it is an option of the group's, or of the data directory (lower_case_table_names).
     if may_be(name, "default_table_encryption"):
         rule = "a group takes no member with another value than the others', and a change restarts one at a time"
         return Problem(rule, "remove it, and alter databases with ENCRYPTION='Y'")
+    if may_be(name, "default_password_lifetime") and number(value) != 0:
+        rule = "accounts would expire by which members and agents log in, and whose passwords a group sets once"
+        return Problem(rule, "remove it, and have accounts of your own expire by ALTER USER")
     dedicated = "innodb_dedicated_server"
     if may_be(name, dedicated) and not turns_off(name, dedicated) and value.upper() in (*_ON, ""):
         rule = "a member's memory has to hold its buffer pool, and by this the server chooses that"
         return Problem(rule, "remove it, and set innodb_buffer_pool_size")
-    if rule := _hides(name, value):
-        return Problem(rule, "remove it, or remove group")
-    return missing(name, value, "group")
+    return None
 
 
 def _hides(name: str, value: str) -> str:

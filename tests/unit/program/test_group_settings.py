@@ -61,6 +61,8 @@ def refused(given: dict[str, Any]) -> str:
         ({"config": {"relay_log_recovery": True}}, {}, "relay_log_recovery is ON: group decides relay-log-recovery"),
         ({"serverArgs": ["--skip-relay-log-purge"]}, {}, "group decides relay-log-purge"),
         ({"config": {"default_table_encryption": True}}, {}, "a group takes no member with another value than the"),
+        ({"config": {"default_password_lifetime": 90}}, {}, "accounts would expire by which members and agents log in"),
+        ({"serverArgs": ["--default-password-lifetime=365"]}, {}, "have accounts of your own expire by ALTER USER"),
         ({"config": {"performance_schema": False}}, {}, "performance_schema is OFF: group needs performance-schema ON"),
         ({"config": {"performance-schema": 0}}, {}, "group needs performance-schema ON: by it the agent asks"),
         ({"serverArgs": ["--skip-performance-schema"]}, {}, "group needs performance-schema ON: by it the agent asks"),
@@ -92,6 +94,7 @@ def test_what_a_group_cannot_have_is_refused(mysql: dict[str, Any], volume: dict
 
 def test_a_group_takes_other_options_of_what_it_needs_and_decides() -> None:
     given = {"performance_schema": True, "performance_schema_max_digest_length": 0, "relay_log_space_limit": 0}
+    given["default_password_lifetime"] = 0
     assert planned(config=given).database is not None
     for instrument in ("wait/synch/%=OFF", "wait/io/file/%=COUNTED", "%=ON", "memory/%=OFF"):
         assert planned(config={"performance_schema_instrument": instrument}).database is not None
