@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise, takewhile
 from pathlib import Path
 
-from nomad_stateful.databases.mysql.archive import LogName
 from nomad_stateful.databases.mysql.binlog import BinlogError, Opening, contents
 from nomad_stateful.databases.mysql.gtids import GtidSet
 
@@ -70,17 +69,14 @@ class LocalLogs:
 
         return list(takewhile(is_wanted, reversed(self.closed)))[::-1]
 
-    def of_earlier_starts(self, later: Iterable[LogName]) -> list[Path]:
-        """Returns the logs from before the server's last start, but for the first there is of `later` and all after it.
+    def of_earlier_starts(self, alone: datetime | None) -> list[Path]:
+        """Returns the logs from before the server's last start, but for those that began at that time or later.
 
         All before a log that does not say how it began.
         """
         last = next((at for at, path in reversed(list(enumerate(self._paths))) if self._may_start(path)), 0)
-        for name in sorted(later, key=lambda one: (one.began, one.number)):
-            path = self.named(name.name)
-            opening = self.opening(path) if path else None
-            if path and opening and opening.began == name.began:
-                return self._paths[: min(last, self._places[path])]
+        while last and alone and ((opening := self.opening(self._paths[last - 1])) is None or opening.began >= alone):
+            last -= 1
         return self._paths[:last]
 
     def _may_start(self, path: Path) -> bool:

@@ -73,12 +73,13 @@ class Seen:
         """Returns the logs that a single server may have written as a member of a group: it may have been behind.
 
         Members start too, also after `until`, which is true of `newest`. But the server that a single server's logs are
-        copied of has run alone since its last start at least: what it copied as its own after the group's last log, and
-        all that follows, nobody wrote as a member.
+        copied of has run alone since its last start at least: what was copied as a single server's after the group's
+        last log, and all that began later, nobody wrote as a member.
         """
         since = max((one.began for one in stored if one.member), default=None)
         if self.until and newest and newest.member:
             since = self.until.moment
         if since is None:
             return []
-        return self.logs.of_earlier_starts(one for one in stored if not one.member and one.began > since)
+        alone = [one.began for one in stored if not one.member and one.began > since]
+        return self.logs.of_earlier_starts(min(alone, default=None))

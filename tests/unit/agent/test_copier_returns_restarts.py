@@ -145,25 +145,42 @@ def test_it_was_alone_once_before_and_a_member_again_since(group: Group) -> None
     assert up_to(14) - up_to(10) <= again.restored(snapshot, written).wanted
 
 
-def test_a_server_that_goes_on_from_a_volume_of_the_groups_time_was_a_member_then(group: Group, tmp_path: Path) -> None:
-    """It had closed a log while it was behind, and a single server's `until` is there since."""
+def goes_on_from_an_older_volume(group: Group, folder: Path) -> tuple[FakeServer, datetime, Any]:
+    """Has the server go on from its volume as that was when it had closed a log while it was behind.
+
+    Returns it, when it lacked a row, and S3, where a single server's `until` is since.
+    """
     _, written = falls_behind(group)
     group.round("m-2")
     group.elect("m-1")
     group.commit()
     member = group.members["m-1"].server
-    older = tmp_path / "older"
-    shutil.copytree(member.datadir, older)
-    restored = replace(member, datadir=older, is_secondary=False, group=None)
+    shutil.copytree(member.datadir, folder)
+    restored = replace(member, datadir=folder, is_secondary=False, group=None)
     group.round("m-1")
     alone = single(group)
     alone.commits(1, 1)
     restored.now = alone.server.tick(200)
     restored.start()
-    started = restored.now
-    again = World(restored, alone.s3, "of-restored")
+    return restored, written, alone.s3
+
+
+def test_a_server_that_goes_on_from_a_volume_of_the_groups_time_was_a_member_then(group: Group, tmp_path: Path) -> None:
+    server, written, s3 = goes_on_from_an_older_volume(group, tmp_path / "older")
+    started = server.now
+    again = World(server, s3, "of-restored")
     said = again.commits(1)
     assert again.restored(started, said.moment).wanted == said.gtids
     for base in (written - timedelta(seconds=10), written - timedelta(seconds=4), written - timedelta(seconds=1)):
         assert again.restored(base, written).wanted == up_to(6)
     assert {owners(again)[name] for name in names(1, 2)} == {"member"}
+
+
+def test_what_it_wrote_alone_on_such_a_volume_is_its_own_whoever_copied_it(group: Group, tmp_path: Path) -> None:
+    server, _, s3 = goes_on_from_an_older_volume(group, tmp_path / "older")
+    started = server.now
+    again = World(server, s3, "of-restored")
+    server.commit()
+    starts_again(again)
+    said = again.commits(1)
+    assert again.restored(started, said.moment).wanted == said.gtids
