@@ -15,7 +15,7 @@ CREATE_TIMEOUT = "3m"
 
 
 class _Options(TypedDict, total=False):
-    depends_on: list[pulumi.Resource]
+    depends_on: Sequence[pulumi.Input[pulumi.Resource]]
     protect: bool
     delete_before_replace: bool
     custom_timeouts: pulumi.CustomTimeouts
@@ -59,8 +59,10 @@ class Place:
         return pulumi.ResourceOptions(parent=self.parent, aliases=aliases, **options)
 
 
-def register(place: Place, args: CsiVolumeArgs) -> RegisteredCsiVolume:
-    """Registers an existing volume with Nomad, or has the driver make one."""
+def register(
+    place: Place, args: CsiVolumeArgs, turn: Sequence[pulumi.Input[pulumi.Resource]] = ()
+) -> RegisteredCsiVolume:
+    """Registers an existing volume with Nomad after `turn`, or has the driver make one."""
     subject = ("volume", args["namespace"], args["volume_id"])
     claims = claim(place.name, subject, args.get("owner"), place.options("{}-ownership"))
     volume: nomad.CsiVolume | nomad.CsiVolumeRegistration
@@ -69,7 +71,8 @@ def register(place: Place, args: CsiVolumeArgs) -> RegisteredCsiVolume:
         volume = _created(place, args, guard)
         external_id = _protection(place, args, volume, guard).volume_id
     else:
-        volume = _registered(place, args, claims if args.get("is_guarded") else [_guard(place, args, claims)])
+        before = claims if args.get("is_guarded") else [_guard(place, args, claims)]
+        volume = _registered(place, args, [*before, *turn])
         external_id = volume.external_id
     return RegisteredCsiVolume(volume.volume_id, external_id, volume.id, _restart_id(place, args, volume))
 
@@ -112,7 +115,9 @@ def _protection(place: Place, args: CsiVolumeArgs, made: nomad.CsiVolume, guard:
     )
 
 
-def _registered(place: Place, args: CsiVolumeArgs, before: Sequence[pulumi.Resource]) -> nomad.CsiVolumeRegistration:
+def _registered(
+    place: Place, args: CsiVolumeArgs, before: Sequence[pulumi.Input[pulumi.Resource]]
+) -> nomad.CsiVolumeRegistration:
     return nomad.CsiVolumeRegistration(
         f"{place.name}-registration",
         volume_id=args["volume_id"],

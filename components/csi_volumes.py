@@ -1,5 +1,6 @@
 """Every volume of a stack as Nomad knows it, under one node of the state."""
 
+from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -34,7 +35,15 @@ class CsiVolumes(Component):
     restart_ids: dict[str, pulumi.Output[str]]
     """By volume id: changes when the consumer has to restart for the file system to grow."""
 
-    def __init__(self, name: str, args: CsiVolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        args: CsiVolumesArgs,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        turns: Mapping[str, pulumi.Input[pulumi.Resource]] | None = None,
+    ) -> None:
+        """Registers them; `turns` has by id what is there before a volume is registered, or registered anew."""
         placed = in_account("CsiVolumes", name, account_of(args["volumes"]), opts)
         super().__init__("CsiVolumes", name, placed)
         own = pulumi.create_urn(name, _OWN_COMPONENT)
@@ -43,7 +52,8 @@ class CsiVolumes(Component):
         for one in args["volumes"]:
             volume_id = one["volume_id"]
             earlier = [_name(earlier_id) for earlier_id in earlier_ids.get(volume_id, [])]
-            self._registered[volume_id] = register(Place(_name(volume_id), self, earlier, own), one)
+            turn = [turns[volume_id]] if turns and volume_id in turns else []
+            self._registered[volume_id] = register(Place(_name(volume_id), self, earlier, own), one, turn)
         self.volume_ids = {key: one.volume_id for key, one in self._registered.items()}
         self.external_ids = {key: one.external_id for key, one in self._registered.items()}
         self.registration_ids = {key: one.registration_id for key, one in self._registered.items()}

@@ -1,6 +1,7 @@
 """Three servers of a database that are one replication group, and the routers that lead to its primary."""
 
-from typing import ClassVar, TypedDict
+from collections.abc import Sequence
+from typing import ClassVar, TypedDict, TypeVar
 
 import pulumi
 
@@ -18,6 +19,8 @@ from nomad_stateful.components.database import (
 from nomad_stateful.components.exporter import ExporterTask
 from nomad_stateful.databases.model import Database
 from nomad_stateful.sdk import ReplicationGroup, get_service_output
+
+T = TypeVar("T")
 
 
 class DatabaseRouter(TypedDict):
@@ -68,9 +71,9 @@ class DatabaseGroup(Component):
         super().__init__(self._type_name, name, opts)
         server, parent = args["server"], (opts and opts.parent) or None
         own = Consumer(name, args["router"]["job_id"], server["placement"], self, server.get("owner"))
-        last = self._members(name, args, parent)
+        self._members = self._made(name, args, parent)
         # After a single server has given up its port, and its service's name.
-        router = own.job("database-router", job_variables.database_router(args), [last.release])
+        router = own.job("database-router", job_variables.database_router(args), [self._members[-1].release])
         health = own.health(router, "router", server["timeout_s"])
         service = get_service_output(
             # Of the allocation, so that nothing is asked before there is one.
@@ -84,8 +87,13 @@ class DatabaseGroup(Component):
         self.port = service.apply(lambda known: known.port)
         self.register_outputs({"host": self.host, "port": self.port, "password": self.password})
 
-    def _members(self, name: str, args: DatabaseGroupArgs, parent: pulumi.Resource | None) -> DatabaseServer:
-        """Makes the members one after the other, the first at the end: it begins once the others are there.
+    @property
+    def members(self) -> list[DatabaseServer]:
+        """Returns the members, in turn."""
+        return self._members
+
+    def _made(self, name: str, args: DatabaseGroupArgs, parent: pulumi.Resource | None) -> list[DatabaseServer]:
+        """Makes the members one after the other.
 
         The first takes the place of a single server of the group's name, with its volume and its passwords.
         """
@@ -103,7 +111,7 @@ class DatabaseGroup(Component):
         member: DatabaseMember = {**args["member"], "group_id": group.group_id, "first": group.first}
         volumes = dict(zip(names, args["volumes"], strict=True))
         made: list[DatabaseServer] = []
-        for member_name in [*names[1:], names[0]]:
+        for member_name in in_turn(names):
             inputs: DatabaseServerArgs = {
                 **server,
                 "job_id": member_name,
@@ -118,4 +126,9 @@ class DatabaseGroup(Component):
             aliases = [earlier] if member_name == names[0] else None
             options = pulumi.ResourceOptions(parent=self, depends_on=made[-1:], aliases=aliases)
             made.append(self._server(member_name, inputs, options))
-        return made[-1]
+        return made
+
+
+def in_turn(members: Sequence[T]) -> list[T]:
+    """Returns the members in the order in which they are made and changed: the first begins with the others there."""
+    return [*members[1:], *members[:1]]

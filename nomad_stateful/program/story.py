@@ -23,6 +23,7 @@ from nomad_stateful.program.wiring.components import (
     snapshot_schedules,
     zonal_volumes,
 )
+from nomad_stateful.program.wiring.turns import Turns
 from nomad_stateful.program.wiring.values import Values
 
 
@@ -39,16 +40,18 @@ def deploy(plan: Plan, values: Values) -> None:
     values.add_storage(ZonalVolumes("ebs", zonal_volumes(plan, values), values.options()))
     # The plugin starts without its permissions, but attaches no volume without them.
     may_attach = values.options(depends_on=allowed)
-    registered = CsiVolumes("volumes", csi_volumes(plan, values), may_attach).registered
-    for volume_id, volume in registered.items():
-        values.add_volume(volume_id, volume)
+    with Turns(plan.database.group if plan.database else None) as turns:
+        volumes = CsiVolumes("volumes", csi_volumes(plan, values), may_attach, turns=turns.of_volumes)
+        registered = volumes.registered
+        for volume_id, volume in registered.items():
+            values.add_volume(volume_id, volume)
+        if plan.database is not None:
+            _deploy_database(plan, plan.database, values, turns)
     if plan.schedules is not None:
         schedules = SnapshotSchedules("snapshots", snapshot_schedules(plan.schedules, values))
         pulumi.export("snapshotPolicies", schedules.policy_ids)
     pulumi.export("volumes", outputs.volumes(plan, registered))
     pulumi.export("plugins", outputs.plugins(plugins))
-    if plan.database is not None:
-        _deploy_database(plan, plan.database, values)
     _deploy_consumers(plan, values)
     if plan.volume_metrics is not None:
         metrics = VolumeMetrics("volume-metrics", values.into(plan.volume_metrics), values.options())
@@ -58,7 +61,7 @@ def deploy(plan: Plan, values: Values) -> None:
         pulumi.export("failover", watch.job_id)
 
 
-def _deploy_database(plan: Plan, database: StackDatabase, values: Values) -> None:
+def _deploy_database(plan: Plan, database: StackDatabase, values: Values, turns: Turns) -> None:
     kind, components = DATABASES[database.name], COMPONENTS[database.name]
     may_copy = {bucket.role: _deploy_bucket(plan, bucket, values) for bucket in plan.buckets}
     args, options = values.into(database.server), values.options(depends_on=may_copy.get(LOGS, []))
@@ -67,6 +70,7 @@ def _deploy_database(plan: Plan, database: StackDatabase, values: Values) -> Non
         server = components.server(kind.job(), args, options)
     else:
         server = GROUPS[kind.name](kind.job(), values.into(database.group), options)
+        turns.made(server)
     values.add_database(server, [account["name"] for account in args["accounts"]])
     zone = "" if database.group else plan.zone_of(str(database.server["volume"]["volume_id"]))
     members = outputs.group(plan, database.group) if database.group else {}

@@ -101,6 +101,12 @@ def test_members_volumes_grow(lane: Lane) -> None:
     assert_whole(changed(lane, "volumes grow", updated(lane, "nomad-stateful:volumes[0].sizeGib", "2")))
 
 
+def test_members_volumes_are_registered_anew_one_by_one(lane: Lane) -> None:
+    """Nomad changes no mount flags of a registration: it is deleted first, and before that its member stops."""
+    flags = updated(lane, "nomad-stateful:volumes[0].mountFlags[0]", "noatime")
+    assert_whole(changed(lane, "other mount flags", flags))
+
+
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_member_moves_to_another_client_of_its_zone(lane: Lane, number: int) -> None:
     def at() -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
+import pulumi
 import pytest
 from pulumi.runtime import mocks
 
 from nomad_stateful.program import outputs, plan, settings
 from nomad_stateful.program.settings import SettingsError
+from nomad_stateful.program.wiring.turns import Turns
 from tests.certificates import Authority
 from tests.unit.program.recorder import record
 
@@ -230,3 +233,28 @@ def test_a_single_server_takes_the_place_of_the_group_and_its_gate_that_of_the_f
     for name in ("mysql-password", "mysql-group"):
         assert ("", group_urn) in aliases[name]
     assert made["mysql-job"].inputs["jobspec"].count('job "database"') == 1
+
+
+def test_a_members_volume_is_registered_once_the_member_before_serves() -> None:
+    """Where all are registered anew, as with other mount flags, each member stops when the one before is back."""
+    made = list(record(config()))
+    chain = [
+        "volume-data[1]-registration",
+        "mysql-server-2-health",
+        "volume-data[2]-registration",
+        "mysql-server-3-health",
+        "volume-data[0]-registration",
+        "mysql-server-1-health",
+    ]
+    assert sorted(chain, key=made.index) == chain
+
+
+def test_a_program_that_fails_before_its_members_are_made_ends() -> None:
+    async def waits() -> list[pulumi.Resource | BaseException]:
+        database = planned().database
+        assert database is not None
+        with Turns(database.group) as turns:
+            pass
+        return await asyncio.gather(*turns.of_volumes.values(), return_exceptions=True)
+
+    assert [str(said) for said in asyncio.run(waits())] == ["the group's members were not made"] * 2
