@@ -115,11 +115,15 @@ def test_a_killed_primary_is_followed_by_another(three: Group) -> None:
     with Writer(three) as writer:
         writer.goes_on()
         [first] = three.until(three.primaries)
+        first.query("CREATE TABLE shop.ticks (i INT AUTO_INCREMENT PRIMARY KEY)")
+        first.query("CREATE EVENT shop.tick ON SCHEDULE EVERY 1 SECOND DO INSERT INTO shop.ticks VALUES ()")
         first.stop_server(kill=True)
         other_primary(three, first)
         writer.goes_on()
+        # Its event would write there, as soon as the server takes writes of its agent.
         first.start_server()
         three.until_whole()
+        assert [one.query("SELECT @@GLOBAL.event_scheduler") for one in three] == [(("ON",),)] * 3
     closing_lines.tally("a group's primary killed")[f"{writer.pause_s:.1f} s without writes"] += 1
     assert_everything_is_there(three, writer)
 
