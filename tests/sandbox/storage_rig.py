@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc
+
 from sandbox.cloud import efs
 from sandbox.machine import ami
 from sandbox.standins.nas.file_server import FileServer
@@ -132,6 +134,9 @@ def driver(folder: Path, words: list[str], name: str = "csi") -> Iterator[str]:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError((folder / f"{name}.log").read_text())
             time.sleep(0.01)
+        # A socket that is bound and not listened on yet refuses.
+        with grpc.insecure_channel(f"unix://{socket}") as channel:
+            grpc.channel_ready_future(channel).result(timeout=20)
         yield f"unix://{socket}"
     finally:
         process.terminate()
