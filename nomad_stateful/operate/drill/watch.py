@@ -176,7 +176,10 @@ class Watch:
                 "may be damaged there too",
             )
         complete = allocation["ClientStatus"] == "complete"
-        if complete and (self._done or not self._has_server):
+        if complete and not self._has_server:
+            self._report.output = self._lines
+            return
+        if complete and self._done:
             self._judge_checked()
             return
         events = "; ".join(last_events({"NodeName": "its client", **allocation}, newest=2))
@@ -209,9 +212,6 @@ class Watch:
         return self._report.replayed and all(table.ok for table in self._report.tables)
 
     def _judge_checked(self) -> None:
-        if not self._has_server:
-            self._report.output = self._lines
-            return
         if not all(table.is_servers for table in self._report.tables):
             return
         # Whoever asked for the moment of a server without tables may still go on from it.
