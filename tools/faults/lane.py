@@ -157,7 +157,7 @@ class Lane:
 
     def inside(self, client: str, *command: str) -> CompletedProcess[str]:
         """A command inside an instance."""
-        return self.stack.run(self.stack.python, "-m", "sandbox", "ctl", "enter", client, *command)
+        return self.stack.try_ctl("enter", client, *command)
 
     def pid_inside(self, client: str, pattern: str) -> int:
         """The oldest process of an instance whose command line matches; 0 if none."""

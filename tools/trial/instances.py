@@ -14,7 +14,7 @@ AGENT = "nomad agent"
 
 def inside(stack: Running, client: str, *command: str) -> str:
     """What a command prints inside an instance."""
-    return stack.run(stack.python, "-m", "sandbox", "ctl", "enter", client, *command).stdout
+    return stack.try_ctl("enter", client, *command).stdout
 
 
 def pid_inside(stack: Running, client: str, pattern: str) -> int:

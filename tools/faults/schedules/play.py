@@ -108,7 +108,7 @@ def settle(lane: Lane) -> None:
     """Whatever was broken, and not repaired by who broke it: repaired as its operator does."""
     lane.stack.ctl("fault", "off")
     for client in CLIENTS:
-        lane.stack.run(lane.stack.python, "-m", "sandbox", "ctl", "heal", client)
+        lane.stack.try_ctl("heal", client)
     ended_well(lane.stack.sandbox(*lane.up_words, "--no-stack"))
     for found in clients.listed(lane.stack.nomad):
         if found.state in {"draining", "ineligible"}:
