@@ -22,11 +22,16 @@ class Turns:
     def __enter__(self) -> "Turns":
         return self
 
-    def __exit__(self, _kind: type[BaseException] | None, _error: object, _at: TracebackType | None) -> None:
-        """Ends the wait for what was not made: the engine's requests are awaited also where the program fails."""
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        """Ends the wait for what was not made, with the program's error.
+
+        The engine's requests are awaited before that is told, and the first of theirs is told in its place.
+        """
         for turn in self.of_volumes.values():
             if not turn.done():
-                turn.set_exception(RuntimeError("the group's members were not made"))
+                turn.set_exception(error or RuntimeError("the group's members were not made"))
 
     def made(self, group: DatabaseGroup) -> None:
         """Says what the members are."""

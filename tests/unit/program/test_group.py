@@ -253,8 +253,9 @@ def test_a_program_that_fails_before_its_members_are_made_ends() -> None:
     async def waits() -> list[pulumi.Resource | BaseException]:
         database = planned().database
         assert database is not None
-        with Turns(database.group) as turns:
-            pass
+        turns = Turns(database.group)
+        with pytest.raises(RuntimeError), turns:
+            raise RuntimeError("the program's own")
         return await asyncio.gather(*turns.of_volumes.values(), return_exceptions=True)
 
-    assert [str(said) for said in asyncio.run(waits())] == ["the group's members were not made"] * 2
+    assert [str(said) for said in asyncio.run(waits())] == ["the program's own"] * 2
