@@ -121,7 +121,7 @@ class Answers:
     def _waits_for_others(self) -> bool:
         """Whether the group is to begin again, and one of the others is not even registered: all were stopped."""
         there = [said for name, said in self.keeper.peers.items() if self._is_registered(name)]
-        outside = all(isinstance(said, Answer) and not said.is_online for said in there)
+        outside = all(isinstance(said, Answer) and said.state == "OFFLINE" for said in there)
         return outside and len(there) < len(self.keeper.peers)
 
     def _cannot_wait(self) -> str:

@@ -268,7 +268,8 @@ def test_of_a_group_that_was_stopped_each_is_healthy_before_those_that_are_deplo
     assert answers.why_not("/healthy", "") == ""
     member.unregistered.remove("member-2")
     assert answers.why_not("/healthy", "") == "the member is OFFLINE"
-    for said, healthy in ((offline("member-2", stopped), True), (online("member-2"), False)):
+    joins = replace(offline("member-2", stopped), state="RECOVERING")
+    for said, healthy in ((offline("member-2", stopped), True), (joins, False), (online("member-2"), False)):
         answers.keeper.peers = {"member-2": said, "member-3": "is registered nowhere"}
         assert (answers.why_not("/healthy", "") == "") is healthy
     member.unregistered.clear()
