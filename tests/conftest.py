@@ -1,7 +1,9 @@
 """What every test run has in common: on a machine that cannot run a test it says so, and CI fails for it."""
 
+import asyncio
 import os
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
@@ -20,6 +22,21 @@ NEEDS = {
     "nomad": "the nomad binary of the toolchain",
     "engine": "the pulumi binary of the toolchain",
 }
+
+
+@pytest.fixture(autouse=True, scope="session")
+def loop() -> asyncio.AbstractEventLoop:
+    """The loop that Pulumi's mocks take. It is never closed: with it would go the loops of its threads, open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    return loop
+
+
+@pytest.fixture(autouse=True)
+def kept_loop(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Fails a test that leaves another event loop: nobody closes the first, and another test fails for it."""
+    yield
+    assert asyncio.get_event_loop() is loop, "run a coroutine by loop.run_until_complete(), not by asyncio.run()"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -249,7 +249,7 @@ def test_a_members_volume_is_registered_once_the_member_before_serves() -> None:
     assert sorted(chain, key=made.index) == chain
 
 
-def test_a_program_that_fails_before_its_members_are_made_ends() -> None:
+def test_a_program_that_fails_before_its_members_are_made_ends(loop: asyncio.AbstractEventLoop) -> None:
     async def waits() -> list[pulumi.Resource | BaseException]:
         database = planned().database
         assert database is not None
@@ -258,4 +258,4 @@ def test_a_program_that_fails_before_its_members_are_made_ends() -> None:
             raise RuntimeError("the program's own")
         return await asyncio.gather(*turns.of_volumes.values(), return_exceptions=True)
 
-    assert [str(said) for said in asyncio.run(waits())] == ["the program's own"] * 2
+    assert [str(said) for said in loop.run_until_complete(waits())] == ["the program's own"] * 2

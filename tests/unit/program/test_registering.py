@@ -66,7 +66,7 @@ def test_an_error_in_the_program_has_its_whole_traceback() -> None:
     assert not hasattr(sys, "tracebacklimit")
 
 
-def test_the_program_lasts_until_each_resource_is_registered_or_has_failed() -> None:
+def test_the_program_lasts_until_each_resource_is_registered_or_has_failed(loop: asyncio.AbstractEventLoop) -> None:
     transformations: list[Callable[[Any], None]] = []
     programs: list[Callable[[], Awaitable[None]]] = []
     with (
@@ -100,4 +100,4 @@ def test_the_program_lasts_until_each_resource_is_registered_or_has_failed() -> 
         await asyncio.wait_for(program, 5)
         return seen
 
-    assert set(asyncio.run(last())) == {"first", "second", "made in a callback of the first"}
+    assert set(loop.run_until_complete(last())) == {"first", "second", "made in a callback of the first"}
