@@ -45,11 +45,16 @@ def run(known: argparse.Namespace) -> None:
     for name in (group.own, group.first):
         if name not in group.members:
             raise ProviderError(f"--members has to name {name} too: it is {', '.join(group.members)}")
-    authority = Path(known.ca) if known.ca else None
-    member = Member(
-        group, known.options, known.replication, authority, known.hosts, has_scripts=known.has_scripts == "true"
-    )
     socket = _socket(known.options)
+    member = Member(
+        group,
+        known.options,
+        known.replication,
+        socket.with_name("stopped-events"),
+        authority=Path(known.ca) if known.ca else None,
+        hosts=known.hosts,
+        has_scripts=known.has_scripts == "true",
+    )
     order = socket.with_name("kill")
     watch = Watch(member, Disk(known.datadir, order, tell))
     keeper = Keeper(member, order, accounts=known.accounts)

@@ -225,7 +225,7 @@ def test_a_group_without_a_majority_answers_no_question(three: Group, monkeypatc
     start(three)
     three.until_whole()
     first, *others = three
-    options = [first.folder / name for name in ("client.cnf", "replication.cnf")]
+    options = [first.folder / name for name in ("client.cnf", "replication.cnf", "stopped-events")]
     own = asking.Member(GroupOfAgent(GROUP_ID, first.name, first.name, {}), *options)
     own.hear_from_group()
     with paused(*others), pytest.raises(ServerError, match="timed out"):

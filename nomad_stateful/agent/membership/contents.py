@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from pymysql.constants import ER
 from pymysql.cursors import Cursor
@@ -59,24 +60,25 @@ class Events:
     No group takes a member with a transaction of its own.
     """
 
-    def __init__(self) -> None:
-        self._stopped = False
-        """Whether it is to run again, also where the session that was to see to that has failed."""
+    def __init__(self, stopped: Path) -> None:
+        """`stopped` is a file that is there while it is to run again: a session may fail, an agent be killed."""
+        self._stopped = stopped
 
     def stop(self, cursor: Cursor) -> None:
         """Stops it where it has something to run."""
         cursor.execute(_EVENTS)
-        self._stopped |= cursor.fetchone() != (0,)
+        if cursor.fetchone() != (0,):
+            self._stopped.touch()
         # In a transaction no mode is changed.
         cursor.execute("COMMIT")
-        if self._stopped:
+        if self._stopped.exists():
             cursor.execute("SET GLOBAL event_scheduler = OFF")
 
     def resume(self, cursor: Cursor) -> None:
         """Has it run again, where it was stopped."""
-        if self._stopped:
+        if self._stopped.exists():
             cursor.execute("SET GLOBAL event_scheduler = ON")
-        self._stopped = False
+            self._stopped.unlink()
 
 
 def have_others_copy(cursor: Cursor, own: Answer, events: Events) -> None:

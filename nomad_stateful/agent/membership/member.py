@@ -86,19 +86,20 @@ class Member:
         group: Group,
         options: Path,
         replication: Path,
+        stopped_events: Path,
+        *,
         authority: Path | None = None,
         hosts: Path | None = None,
-        *,
         has_scripts: bool = False,
     ) -> None:
-        """`has_scripts` says that a first start of the server ran scripts."""
+        """`has_scripts` says that a first start of the server ran scripts. `stopped_events` is a file (`Events`)."""
         self.group = group
         self._has_scripts = has_scripts
         self._options = options
         self._replication = replication
         self._authority = authority
         self.hosts = Hosts(hosts)
-        self._events = Events()
+        self._events = Events(stopped_events)
 
     def own_session(self, within_s: float = ANSWERS_WITHIN_S) -> AbstractContextManager[Cursor]:
         """Opens a session of root's by the socket, in which each question may take so long."""

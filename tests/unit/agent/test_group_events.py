@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -44,6 +45,11 @@ class Server:
         return (self.enabled,)
 
 
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    return tmp_path / "stopped-events"
+
+
 def writes(server: Server, events: Events) -> list[str]:
     server.modes.clear()
     with writable(cast("Cursor", server), events):
@@ -51,20 +57,21 @@ def writes(server: Server, events: Events) -> list[str]:
     return server.modes
 
 
-def test_none_runs_meanwhile() -> None:
-    assert writes(Server(), Events()) == MODES
+def test_none_runs_meanwhile(stopped: Path) -> None:
+    assert writes(Server(), Events(stopped)) == MODES
 
 
-def test_where_there_is_none_the_scheduler_stays_as_it_is() -> None:
-    assert writes(Server(enabled=0), Events()) == [mode for mode in MODES if "event" not in mode]
+def test_where_there_is_none_the_scheduler_stays_as_it_is(stopped: Path) -> None:
+    assert writes(Server(enabled=0), Events(stopped)) == [mode for mode in MODES if "event" not in mode]
 
 
-def test_they_run_again_after_a_session_that_stopped_them_has_failed() -> None:
-    server, events = Server(fails="super_read_only = ON"), Events()
+def test_they_run_again_after_a_session_that_stopped_them_has_failed(stopped: Path) -> None:
+    """By the agent's next start, too."""
+    server = Server(fails="super_read_only = ON")
     with pytest.raises(ServerError):
-        writes(server, events)
+        writes(server, Events(stopped))
     assert server.modes == MODES[:3]
     # None is run where the scheduler stands.
     server.enabled, server.fails = 0, ""
-    assert writes(server, events) == MODES
-    assert writes(server, events) == [mode for mode in MODES if "event" not in mode]
+    assert writes(server, Events(stopped)) == MODES
+    assert writes(server, Events(stopped)) == [mode for mode in MODES if "event" not in mode]

@@ -98,7 +98,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> Sessions:
 def member(sessions: Sessions, tmp_path: Path) -> Member:
     options = tmp_path / "replication.cnf"
     options.write_text(f"[client]\nuser = replication\npassword = {PASSWORD}\n")
-    return Member(group(), tmp_path, options, None)
+    return Member(group(), tmp_path, options, tmp_path / "stopped-events")
 
 
 def told(sessions: Sessions, *words: str) -> list[str]:
@@ -150,7 +150,7 @@ def test_a_server_with_data_begins_so_that_the_others_copy_all_of_it(sessions: S
 def test_a_server_whose_first_start_ran_scripts_has_the_others_copy_it(sessions: Sessions, tmp_path: Path) -> None:
     options = tmp_path / "replication.cnf"
     options.write_text(f"[client]\nuser = replication\npassword = {PASSWORD}\n")
-    Member(group(), tmp_path, options, has_scripts=True).begin()
+    Member(group(), tmp_path, options, tmp_path / "stopped-events", has_scripts=True).begin()
     assert told(sessions, "gtid_purged") == [f"{NAMES[0]}: SET GLOBAL gtid_purged = %s"]
 
 
