@@ -44,7 +44,7 @@ class Keeper:
         self._failed = False
         self._backoff = Backoff(1.0, _AGAIN_AT_MOST_S)
         self.peers: Mapping[str, Answer | str] = {}
-        """What they said last; it counts for nothing but to be shown."""
+        """What they said last: shown, and what health goes by where the member waits for others (http.py)."""
 
     @property
     def why(self) -> str:
