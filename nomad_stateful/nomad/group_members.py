@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
-from nomad_stateful.nomad.running_job import Endpoint, allocations, endpoint_of, is_unheard
+from nomad_stateful.nomad.running_job import Endpoint, allocations, checks, endpoint_of, is_running, is_unheard, newest
 
 ONLINE, OFFLINE, PRIMARY = "ONLINE", "OFFLINE", "PRIMARY"
 _TIMEOUT_S = 3.0
 # Of the agent's arguments, in jobs/database.nomad.hcl.
 _TOLD = frozenset({"--group", "--first", "--members"})
+# How a member's check fails that is in its group (nomad_stateful/agent/membership/http.py).
+_NOT_WHOLE = re.compile(r"of \d+ members \d+ are ONLINE")
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,29 @@ def is_in_group(found: Sequence[MemberState], job: str) -> bool:
     """Returns whether a member is in a group that can go on: by what it says, or else by what another one sees."""
     own = next((one for one in found if one.job == job), MemberState(job))
     return own.is_online if own.state else any(job in one.view for one in found if one.is_online)
+
+
+def away_by_checks(nomad: NomadApi, namespace: str, member: Membership, job: str) -> str | None:
+    """Returns whether members that `job` cannot do without are away, by the checks that Nomad's clients make.
+
+    "" where none is, or `job` itself is in no group; None where Nomad does not say, as where the checks are Consul's.
+    """
+    try:
+        said = {one: _checked(nomad, namespace, one, member.name) for one in (job, *member.jobs)}
+    except NomadError:
+        return None
+    if said[job] is None:
+        # A member is healthy where all are ONLINE.
+        return "" if "" in said.values() else None
+    return said[job] if _NOT_WHOLE.fullmatch(said[job] or "") else ""
+
+
+def _checked(nomad: NomadApi, namespace: str, job: str, group: str) -> str | None:
+    """Returns what the agent answered to its check: "" where the member is healthy, None where it gave no answer."""
+    running = [one for one in allocations(nomad, job, namespace) if one["TaskGroup"] == group and is_running(one)]
+    stub = newest(running)
+    said = next(iter(checks(nomad, stub, namespace).values()), None) if stub else None
+    return None if said is None or said.startswith("nomad: ") else said
 
 
 def _asked(job: str, at: Endpoint) -> MemberState:

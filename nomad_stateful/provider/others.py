@@ -31,14 +31,19 @@ def await_online(progress: Progress, api: NomadApi, namespace: str, job_id: str,
     def look() -> Pending | None:
         nonlocal away
         found = progress.ctx.call(lambda: [ask(api, namespace, one, group.name) for one in group.jobs])
-        said = "; ".join(map(str, found))
+        known: str | None = ""
         if group_members.is_mute(found, job_id):
+            known = progress.ctx.call(lambda: group_members.away_by_checks(api, namespace, group, job_id))
+        elif group_members.is_in_group(found, job_id):
+            known = group_members.others_away(found, job_id)
+        if known is None:
+            said = "; ".join(map(str, found))
             # Where one was away before, silence is no answer that it is back.
             if away or asked.seconds < _MUTE_S:
                 return Pending(f"waiting until a member of its group can be asked: {said}")
             progress.ctx.log("warning", f"job {job_id} changes though no member of its group can be asked: {said}")
             return None
-        away = group_members.others_away(found, job_id) if group_members.is_in_group(found, job_id) else ""
+        away = known
         return Pending(f"waiting until the other members of its group are ONLINE: {away}") if away else None
 
     if isinstance(pending := progress.wait(look, _POLL_S), Pending):

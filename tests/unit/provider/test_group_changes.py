@@ -55,7 +55,7 @@ class Members:
 @pytest.fixture
 def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
     monkeypatch.setattr(others, "_POLL_S", 0.005)
-    monkeypatch.setattr(others, "_MUTE_S", 0.05)
+    monkeypatch.setattr(others, "_MUTE_S", 0.5)
     nomad.put("job/db-2", JOB)
     return nomad
 
@@ -111,6 +111,38 @@ def test_where_no_agent_of_the_group_can_be_reached_it_warns(nomad: FakeNomad, t
     assert warning.startswith("job db-2 changes though no member of its group can be asked: db-1 cannot be asked: its")
 
 
+def check(nomad: FakeNomad, job: str, output: str) -> None:
+    """Has Nomad's client check a member that runs: it is healthy, or the check fails so."""
+    stub = {"ID": job, "TaskGroup": "mysql", "CreateIndex": 1, "DesiredStatus": "run", "ClientStatus": "running"}
+    nomad.put(f"job/{job}/allocations", [stub])
+    status = "failure" if output else "success"
+    said = {"c": {"Check": "healthy", "Status": status, "Output": output or "nomad: http ok"}}
+    nomad.put(f"client/allocation/{job}/checks", said)
+
+
+NOT_WHOLE, REFUSED = "of 3 members 2 are ONLINE", 'nomad: Get "http://10.0.0.2:13307/healthy": connection refused'
+
+
+def test_where_no_agent_can_be_reached_nomads_checks_say_who_is_away(nomad: FakeNomad) -> None:
+    check(nomad, "db-2", NOT_WHOLE)
+    with pytest.raises(ProviderError, match=rf"job db-2 is left as it is after .* are ONLINE: {NOT_WHOLE}\."):
+        change(nomad, MUTE, MUTE, MUTE, limit_s=0.3)
+    check(nomad, "db-2", "")
+    assert change(nomad, MUTE, MUTE, MUTE)[1] == []
+    check(nomad, "db-2", "the member is OFFLINE")
+    assert change(nomad, MUTE, MUTE, MUTE)[1] == []
+
+
+@pytest.mark.parametrize(("output", "warns"), [("", False), (NOT_WHOLE, True)])
+def test_where_its_own_agent_answers_no_check_another_members_says_that_all_are_there(
+    nomad: FakeNomad, output: str, warns: bool
+) -> None:
+    check(nomad, "db-2", REFUSED)
+    check(nomad, "db-3", output)
+    _, logged = change(nomad, MUTE, MUTE, MUTE, limit_s=60)
+    assert any("changes though" in line for line in logged) == warns
+
+
 def test_a_server_that_was_slow_once_is_asked_again(nomad: FakeNomad) -> None:
     with pytest.raises(ProviderError, match="job db-2 is left as it is"):
         change(nomad, [MUTE, ONLINE], [MUTE, ONLINE], AWAY)
@@ -120,7 +152,7 @@ def test_a_server_that_was_slow_once_is_asked_again(nomad: FakeNomad) -> None:
 @pytest.mark.parametrize("silent", [MUTE, UNHEARD])
 def test_silence_does_not_end_a_wait_for_one_that_is_away(nomad: FakeNomad, silent: MemberState) -> None:
     with pytest.raises(ProviderError, match=r"job db-2 is left as it is after .* until a member of its group can be"):
-        change(nomad, [ONLINE, silent], [ONLINE, silent], [AWAY, silent], limit_s=0.3)
+        change(nomad, [ONLINE, silent], [ONLINE, silent], [AWAY, silent], limit_s=1)
 
 
 def test_where_nomad_does_not_say_who_is_there_it_is_asked_again(nomad: FakeNomad) -> None:
