@@ -121,7 +121,8 @@ def own_session(options: Path, connects_within_s: float, within_s: float) -> Ite
 def session(address: str = "", **how: Any) -> Iterator[Cursor]:
     """Opens a session, as PyMySQL takes its arguments; at an address, if it is not the host's. Raises ServerError."""
     try:
-        with pymysql.connect(defer_connect=True, **how) as connection:
+        # In the TLS handshake it is what ends a read too.
+        with pymysql.connect(defer_connect=True, write_timeout=how["read_timeout"], **how) as connection:
             connection.connect(_socket(address, how) if address else None)
             with connection.cursor() as cursor:
                 yield cursor

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 from typing import Any, Self
 
 import pymysql
 import pytest
 
-from nomad_stateful.agent.server import NEEDED, MySqlServer, ServerError, State
+from nomad_stateful.agent.membership.account import verified
+from nomad_stateful.agent.server import NEEDED, MySqlServer, ServerError, State, session
 
 OPTIONS = Path(__file__)
 """What can be read; PyMySQL is replaced."""
@@ -118,3 +122,27 @@ def test_what_the_server_refuses_is_in_its_own_words(monkeypatch: pytest.MonkeyP
 def test_an_option_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match=r"client\.cnf cannot be read by user \d+: No such file"):
         MySqlServer(tmp_path / "client.cnf").state()
+
+
+def test_a_server_that_is_silent_from_its_greeting_on_is_not_waited_for() -> None:
+    """As one whose host is lost or paused during the TLS handshake."""
+    rest = struct.pack("<HBHH", 0xFFFF, 255, 2, 0xFFFF) + b"\x15" + bytes(10) + b"b" * 12 + b"\0caching_sha2_password\0"
+    greeting = b"\x0a9.7.4\0" + struct.pack("<I", 1) + b"a" * 8 + b"\0" + rest
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ends: list[Exception] = []
+        how = {"host": "db-2", "user": "group", "password": "p", "ssl": verified(None), "read_timeout": 0.2}
+
+        def ask() -> None:
+            try:
+                with session("127.0.0.1", port=server.getsockname()[1], connect_timeout=5, **how):
+                    pass
+            except ServerError as error:
+                ends.append(error)
+
+        thread = Thread(target=ask, daemon=True)
+        thread.start()
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(struct.pack("<I", len(greeting)) + greeting)
+            thread.join(30)
+    assert "timed out" in str(ends)
