@@ -47,6 +47,8 @@ class MemberState:
     lag_s: float | None = None
     view: tuple[str, ...] = ()
     """Hosts of the members that it sees."""
+    unreachable: tuple[str, ...] = ()
+    """Those of them that it does not hear."""
     unapplied: str = ""
     """Transactions that it has received and not executed, as a set of GTIDs."""
     zone: str = ""
@@ -114,9 +116,25 @@ def of_job(job: Mapping[str, Any]) -> Membership | None:
     return None
 
 
+def missing(nomad: NomadApi, namespace: str, member: Membership, job: str, found: Sequence[MemberState]) -> str | None:
+    """Returns who is away that `job` cannot stop without, by what the members said; "" if nobody, None if unknown."""
+    if is_mute(found, job):
+        return away_by_checks(nomad, namespace, member, job)
+    return others_away(found, job) if is_in_group(found, job) else ""
+
+
 def others_away(found: Sequence[MemberState], job: str) -> str:
-    """Returns which other member is not ONLINE; "" if none."""
-    return "; ".join(str(one) for one in found if one.job != job and not one.is_online)
+    """Returns which other member is not ONLINE; "" if none.
+
+    One that was paused says that it is for a while after the others have expelled it.
+    """
+    away = (one.problem or _unseen(one.job, found) for one in found if one.job != job)
+    return "; ".join(filter(None, away))
+
+
+def _unseen(job: str, found: Sequence[MemberState]) -> str:
+    blind = [one.job for one in found if one.is_online and (job not in one.view or job in one.unreachable)]
+    return f"{job} is not heard by {', '.join(blind)}" if blind else ""
 
 
 def is_mute(found: Sequence[MemberState], job: str) -> bool:
@@ -176,11 +194,25 @@ def _state(job: str, at: Endpoint, said: dict[str, Any]) -> MemberState:
     elif not why and state == ONLINE and role == PRIMARY and said.get("read_only"):
         why = "it is read-only"
     lag_s = float(said["lag_s"]) if state and said.get("lag_s") is not None else None
-    view = tuple(str(one["host"]) for one in said.get("members") or ())
+    members = {str(one["host"]): str(one["state"]) for one in said.get("members") or ()}
+    unreachable = tuple(host for host, state in members.items() if state == "UNREACHABLE")
     why = why if state or why else "its agent does not say what it is"
     held = {key: str(said.get(key) or "") for key in ("executed", "received", "unapplied")}
     began = None if said.get("began") is None else bool(said["began"])
-    return MemberState(job, at, state, role, majority, lag_s, view, began=began, why=why, silent=not state, **held)
+    return MemberState(
+        job,
+        at,
+        state,
+        role,
+        majority,
+        lag_s,
+        tuple(members),
+        unreachable,
+        began=began,
+        why=why,
+        silent=not state,
+        **held,
+    )
 
 
 def _line(error: Exception) -> str:

@@ -11,6 +11,7 @@ from functools import partial
 from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.nomad import group_members
 from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.group_members import MemberState, ask
 from nomad_stateful.nomad.running_job import allocations, checks, is_running
 from nomad_stateful.operate import stack
@@ -87,11 +88,17 @@ def primary(nomad: NomadApi, server: DatabaseOutputs) -> str:
     )
 
 
-def others_away(nomad: NomadApi, server: DatabaseOutputs | None, namespace: str, job: str) -> str:
-    """Returns which other member of a job's group is not ONLINE, so that this one has to stay; "" if none."""
-    if server is None or namespace != server.namespace or job not in [one.job for one in server.members]:
+def others_away(nomad: NomadApi, namespace: str, job: str) -> str:
+    """Returns who of a job's group is away, or does not say, so that this member has to stay; "" if nobody.
+
+    By the job itself: a member may be of another stack, or of one whose last `up` failed. Raises NomadError.
+    """
+    member = group_members.of_job(ConsumerJob(nomad, namespace, job).read() or {})
+    if member is None:
         return ""
-    return group_members.others_away(states(nomad, server), job)
+    found = [ask(nomad, namespace, one, member.name) for one in member.jobs]
+    away = group_members.missing(nomad, namespace, member, job, found)
+    return "; ".join(map(str, found)) if away is None else away
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,7 @@ def await_online(progress: Progress, api: NomadApi, namespace: str, job_id: str,
     def look() -> Pending | None:
         nonlocal away
         found = progress.ctx.call(lambda: [ask(api, namespace, one, group.name) for one in group.jobs])
-        known: str | None = ""
-        if group_members.is_mute(found, job_id):
-            known = progress.ctx.call(lambda: group_members.away_by_checks(api, namespace, group, job_id))
-        elif group_members.is_in_group(found, job_id):
-            known = group_members.others_away(found, job_id)
+        known = progress.ctx.call(lambda: group_members.missing(api, namespace, group, job_id, found))
         if known is None:
             said = "; ".join(map(str, found))
             # Where one was away before, silence is no answer that it is back.

@@ -50,10 +50,9 @@ def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, 
     say(plans.text(plan, keep_system=options.keep_system))
     if frame.dry_run:
         frame.tell(plans.as_object(plan))
-    server = stack.database()
 
     def has_to_stay(one: Allocation) -> str:
-        return group.others_away(nomad, server, one.namespace, one.job_id)
+        return group.others_away(nomad, one.namespace, one.job_id)
 
     refuse(plan, leave_down=known.leave_down, has_to_stay=has_to_stay)
     if frame.dry_run:

@@ -53,7 +53,8 @@ def server() -> stack.DatabaseOutputs:
 def said(name: str, **more: Any) -> dict[str, Any]:
     """What an agent of a secondary that is well says."""
     well = {"name": name, "state": "ONLINE", "role": "SECONDARY", "read_only": True, "majority": True, "lag_s": 0.0}
-    return well | {"disk": ""} | more
+    members = [{"host": one["job"], "state": "ONLINE", "role": "SECONDARY"} for one in MEMBERS]
+    return well | {"disk": "", "members": members} | more
 
 
 class Agents:
@@ -89,7 +90,12 @@ class Agents:
             "TaskGroup": group,
         }
         stub |= {"DesiredStatus": "run", "ClientStatus": "running", "CreateIndex": 7, "JobID": job}
-        self.nomad.put(f"job/{job}", {"Type": "service" if agent else "system", "Status": "running"})
+        addresses = ",".join(f"{job}:1" for job in self.say)
+        told = ["group", "--group=g", "--first=mysql-server-1", f"--members={addresses}"]
+        tasks = [{"Name": "group", "Config": {"args": told}}] if agent else [{"Name": "router"}]
+        groups = [{"Name": group, "Count": 1, "Tasks": tasks}]
+        kind = "service" if agent else "system"
+        self.nomad.put(f"job/{job}", {"Type": kind, "Status": "running", "Stop": False, "TaskGroups": groups})
         self.nomad.put(f"job/{job}/allocations", [stub])
         self.nomad.put(f"allocation/{job}-a", stub | {"AllocatedResources": {"Shared": {"Ports": ports}}})
 

@@ -286,9 +286,15 @@ def test_a_restore_asks_with_a_dump_as_the_way_back(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_member_has_to_stay_while_another_one_is_away(
-    agents: Agents, nomad: FakeNomad, job: str, namespace: str, stays: bool
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, job: str, namespace: str, stays: bool
 ) -> None:
+    """Whatever the stack's outputs say: it may be of another stack, or its last `up` have failed."""
+    monkeypatch.setattr(stack, "outputs", dict)
     agents.say["mysql-server-3"] |= {"state": "RECOVERING"}
-    away = group.others_away(nomad.api, server(), namespace, job)
+    away = group.others_away(nomad.api, namespace, job)
     assert away == ("mysql-server-3 is RECOVERING" if stays else "")
-    assert group.others_away(nomad.api, None, namespace, job) == ""
+
+
+def test_a_member_has_to_stay_where_nobody_says_who_is_there(agents: Agents, nomad: FakeNomad) -> None:
+    agents.say = dict.fromkeys(agents.say, "no answer of an agent")
+    assert "mysql-server-3 cannot be asked" in group.others_away(nomad.api, "default", "mysql-server-1")

@@ -36,6 +36,7 @@ OFFLINE = replace(ONLINE, state="OFFLINE", role="", view=())
 MUTE = replace(ONLINE, state="", role="", view=(), why="its agent does not answer", silent=True)
 UNHEARD = replace(MUTE, at=None, why="Nomad does not answer")
 ALONE = replace(ONLINE, majority=False)
+PAUSED = replace(ONLINE, why="the server was paused or alone, and has not heard from its group just now")
 
 
 @dataclass
@@ -73,13 +74,20 @@ def change(
     return members, logged
 
 
-@pytest.mark.parametrize("first", [AWAY, OFFLINE, MUTE, ALONE])
+@pytest.mark.parametrize("first", [AWAY, OFFLINE, MUTE, ALONE, PAUSED])
 @pytest.mark.parametrize("own", [ONLINE, MUTE])
 def test_a_member_of_two_is_left_as_it_is(nomad: FakeNomad, first: MemberState, own: MemberState) -> None:
     with pytest.raises(ProviderError, match=r"job db-2 is left as it is .*ONLINE: db-1 ") as failed:
         change(nomad, first, own)
     assert "Bring that member back" in str(failed.value)
     assert nomad.writes == []
+
+
+@pytest.mark.parametrize("seen", [{"view": JOBS[1:]}, {"unreachable": JOBS[:1]}])
+def test_one_that_the_others_do_not_hear_is_away_whatever_it_says(nomad: FakeNomad, seen: dict[str, Any]) -> None:
+    """As one that was paused and does not know yet that it was expelled."""
+    with pytest.raises(ProviderError, match=r"job db-2 is left as it is .*ONLINE: db-1 is not heard by db-2, db-3\."):
+        change(nomad, ONLINE, replace(ONLINE, **seen), replace(ONLINE, **seen))
 
 
 def test_it_changes_once_the_other_is_back(nomad: FakeNomad) -> None:
