@@ -18,6 +18,8 @@ from nomad_stateful.operate import stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.stack import DatabaseOutputs
 
+_NOBODY = "no member is the primary: nobody can write"
+
 
 class GroupError(OperateError):
     """The database is a group, and the command is for a single server, or there is no primary; nothing was changed."""
@@ -41,7 +43,8 @@ def problems(found: Sequence[MemberState]) -> Iterator[tuple[str, str]]:
     if found and online < len(found):
         yield "", f"of {len(found)} members {online} are ONLINE"
     if found and not primaries:
-        yield "", "no member is the primary: nobody can write"
+        nobody = "no member that answers is the primary" if any(one.silent for one in found) else _NOBODY
+        yield "", nobody
     if len(primaries) > 1:
         yield "", f"there are {len(primaries)} primaries: {', '.join(primaries)}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from operator import or_
@@ -24,17 +24,24 @@ _EMPTY = "its new volume is empty, and counts as an answer"
 
 
 def recovery_plan(
-    server: DatabaseOutputs, found: Sequence[MemberState], volume_ids: Mapping[str, str], record: GroupRecord
+    server: DatabaseOutputs,
+    found: Sequence[MemberState],
+    volume_ids: Mapping[str, str],
+    record: GroupRecord,
+    *,
+    serves: bool = False,
 ) -> RecoveryPlan | None:
     """Returns what is wrong and the steps, all of them by hand; None where a member is the primary, and writes.
 
-    `record` says who begins the group. Raises NomadError, ProviderError.
+    `record` says who begins the group, `serves` that a router leads to a primary. Raises NomadError, ProviderError.
     """
     primary = next((one for one in found if one.is_primary), None)
-    if not found or (primary and not primary.problem):
+    mute = {one.job for one in found if one.silent}
+    if not found or (primary and not primary.problem) or (mute and serves):
         return None
     held = {one.job: _transactions(one) for one in found if one.state}
-    problem = "; ".join(["nobody can write: " + ", ".join(map(str, found)), *shares(held)])
+    writes = "nobody that answers can write" if mute else "nobody can write"
+    problem = "; ".join([f"{writes}: {', '.join(map(str, found))}", *shares(held)])
     if primary and primary.at:
         return RecoveryPlan(problem, list(_not_writing(primary, primary.at.allocation_id[:8])))
     silent = [own for own in server.members if own.job not in held]
@@ -43,13 +50,15 @@ def recovery_plan(
     try:
         first = first_member(held, begins)
     except GroupStartError:
-        steps = [*_silent(server, silent, "", volume_ids), *_apart(server, held, volume_ids, begins)]
+        steps = list(_silent(server, silent, mute, "", volume_ids))
+        if not mute:
+            steps += _apart(server, held, volume_ids, begins)
         if decided and not silent:
             steps += _another_begins(record, decided, held)
     else:
         why = f"all members answer, and {first} has everything: their agents begin the group by themselves"
         waits = [Step("by-hand", first, "nomad-stateful status --watch", why)]
-        steps = list(_silent(server, silent, first, volume_ids)) or waits
+        steps = list(_silent(server, silent, mute, first, volume_ids)) or waits
     return RecoveryPlan(problem, steps)
 
 
@@ -78,13 +87,20 @@ def _transactions(state: MemberState) -> MemberTransactions:
 
 
 def _silent(
-    server: DatabaseOutputs, silent: Sequence[Member], first: str, volume_ids: Mapping[str, str]
+    server: DatabaseOutputs, silent: Sequence[Member], mute: Container[str], first: str, volume_ids: Mapping[str, str]
 ) -> Iterator[Step]:
-    """Yields how members that do not answer are brought back, then how they are given up."""
+    """Yields how members that do not answer are brought back, then how those are given up that certainly do not run."""
     for own in silent:
         why = "says why it does not answer: with its volume back the agents elect, or begin the group, by themselves"
+        if own.job in mute:
+            why = (
+                "says why it does not answer. It may run, and write with others: run this where the clients can be "
+                "reached. How it is given up is said once its job is stopped, or Nomad has its client for lost"
+            )
         yield Step("by-hand", own.job, f"nomad-stateful explain {own.job}", why)
     for own in silent:
+        if own.job in mute:
+            continue
         why = (
             "only if it never comes back with its volume: this gives up what it alone has, which may be rows that "
             f"were acknowledged. {_EMPTY[0].upper()}{_EMPTY[1:]}"

@@ -100,7 +100,8 @@ def _group(nomad: NomadApi, volume: str, tell: Callable[[str], None]) -> dict[st
         return {}
     ids = {name: str(one.get("id") or "") for name, one in (stack.outputs().get("volumes") or {}).items()}
     record = GroupRecord(nomad, server.namespace, server.service)
-    plan = group_recovery.recovery_plan(server, group.states(nomad, server), ids, record)
+    serves = any(one.passes for one in group.routers(nomad, server))
+    plan = group_recovery.recovery_plan(server, group.states(nomad, server), ids, record, serves=serves)
     if plan is None:
         return {}
     tell(_text(f"group {server.service}", [plan]))
@@ -209,9 +210,21 @@ class StepRunner:
         elif step.action == "ec2-detach":
             self._ebs().detach(usage.external_id, step.target)
         elif step.action == "stop-instance":
+            self._refuse_member(step, usage)
             self._stop(step.target)
         else:
             raise OperateError(f"`{step.command}` is for the operator to decide")
+
+    def _refuse_member(self, step: Step, usage: VolumeUsage) -> None:
+        """Raises OperateError where a replication group cannot do without the member that has the volume."""
+        for claim in usage.claims:
+            namespace = claim.namespace or usage.namespace
+            if claim.job_id and (away := group.others_away(self._nomad, namespace, claim.job_id)):
+                raise OperateError(
+                    f"{step.target} is not stopped: job {claim.job_id} is in a replication group that may go on with "
+                    f"it, though Nomad does not hear its client, and not without: {away}. Bring the other members "
+                    f"back first. If it is to be off all the same: `{step.command}`"
+                )
 
     def _stop(self, instance_id: str) -> None:
         ebs = self._ebs()

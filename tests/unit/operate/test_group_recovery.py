@@ -102,6 +102,30 @@ def test_of_a_member_that_does_not_answer_it_says_how_it_comes_back_or_is_given_
     assert said[0].startswith("group mysql-server: nobody can write: ")
 
 
+@pytest.mark.parametrize("answering", [0, 1])
+def test_members_that_may_run_are_not_given_up(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, answering: int
+) -> None:
+    """As where their agents cannot be reached from here, and two of them write."""
+    stop(agents, **{"mysql_server_1": "1-8"} if answering else {})
+    for number, one in enumerate(MEMBERS[answering:], answering + 1):
+        agents.place(one["job"], number, "mysql", agent="http://127.0.0.1:1")
+    found, said, _ = recovered(nomad, monkeypatch)
+    assert said[0].startswith("group mysql-server: nobody that answers can write: ")
+    assert [one[1].split()[:2] for one in steps(found)] == [["nomad-stateful", "explain"]] * (3 - answering)
+    assert all("It may run, and write with others" in one[2] for one in steps(found))
+
+
+def test_of_a_group_that_no_agent_of_can_be_reached_and_a_router_has_the_primary_nothing_is_said(
+    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, one in enumerate(MEMBERS, 1):
+        agents.place(one["job"], number, "mysql", agent="http://127.0.0.1:1")
+    passes = {"c": {"Check": "router", "Status": "success", "Output": "nomad: http ok"}}
+    nomad.put("client/allocation/mysql-server-router-a/checks", passes)
+    assert recovered(nomad, monkeypatch)[0]["ok"]
+
+
 def test_one_alone_without_a_majority_has_both_others_brought_back_or_given_up(
     agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
 ) -> None:

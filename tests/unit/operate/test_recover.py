@@ -10,7 +10,7 @@ import pytest
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
-from nomad_stateful.operate import frame, recover, stack
+from nomad_stateful.operate import frame, group, recover, stack
 from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame
@@ -131,6 +131,21 @@ def test_no_step_ever_forces_a_volume_off(ec2: Any, nomad: FakeNomad) -> None:
             assert not any(one.get("Force") for one in detachments)
             assert len(detachments) == (step.action == "ec2-detach")
             assert nomad.writes == ([f"PUT node/{NODE}/purge"] if step.action == "purge-client" else [])
+
+
+def test_a_member_that_its_group_cannot_do_without_is_not_fenced(
+    ec2: Any, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members go on where Nomad's servers are cut off, and calls all clients down."""
+    stops = asked(ec2, "StopInstances")
+    have_instance(ec2, INSTANCE, "running")
+    away = {"mysql-server": "mysql-server-3 cannot be asked: no allocation of it runs"}
+    monkeypatch.setattr(group, "others_away", lambda _nomad, namespace, job: away[job] * (namespace == "default"))
+    runner = StepRunner(nomad.client(RetryPolicy()), lambda: EbsVolumes(PLACE))
+    [step] = [one for plan in recovery_plans(CUT_OFF, wanted_free=False) for one in plan.steps]
+    with pytest.raises(OperateError, match=r"i-0a is not stopped: job mysql-server .* not without: mysql-server-3"):
+        runner.run(step, CUT_OFF, lambda: stack_volume(FREE))
+    assert not stops
 
 
 def test_what_is_the_operators_to_decide_is_never_done(nomad: FakeNomad) -> None:
