@@ -13,7 +13,7 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.group_members import OFFLINE, MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
-from nomad_stateful.nomad.running_job import LIVE, allocations
+from nomad_stateful.nomad.running_job import ENDED, allocations
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
@@ -180,6 +180,6 @@ def _is_stopped(job: ConsumerJob) -> bool:
 
 
 def _live(job: ConsumerJob) -> list[str]:
-    """Returns where allocations of a job run that its client has not said to have ended."""
+    """Returns where allocations of a job run, or may: nobody has said that they ended."""
     stubs = allocations(job.api, job.job_id, job.namespace)
-    return [str(stub["NodeName"]) for stub in stubs if stub["ClientStatus"] in LIVE]
+    return [str(stub["NodeName"]) for stub in stubs if stub["ClientStatus"] not in ENDED]

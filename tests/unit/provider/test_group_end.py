@@ -95,6 +95,17 @@ def test_nothing_is_stopped_while_the_candidate_is_not_in_the_group(nomad: FakeN
     assert GroupRecord(nomad.api, "default", "db").read() == BEGUN
 
 
+def test_members_that_nomad_does_not_hear_may_be_a_group_though_its_variable_is_lost(
+    nomad: FakeNomad, members: Members
+) -> None:
+    GroupRecord(nomad.api, "default", "db").forget(BEGUN)
+    for name in OTHERS:
+        nomad.put(f"job/{name}/allocations", [{"NodeName": f"client-of-{name}", "ClientStatus": "unknown"}])
+    members.why = "it sees no majority of the members"
+    with pytest.raises(ProviderError, match=r"db-1 is ONLINE \(it sees no majority"):
+        dissolve(nomad, members, 0.05)
+
+
 def test_a_member_that_does_not_end_keeps_the_next_one(nomad: FakeNomad, members: Members) -> None:
     members.stops = False
     with pytest.raises(ProviderError, match="db-2 ends on client-of-db-2"):
