@@ -87,6 +87,9 @@ def check(section: DatabaseSection, group: ReplicationGroup) -> None:
             raise Refusal(first, port, f"{key} is the same port, and both are on each client", "set another")
     if section.tls == "off":
         raise Refusal("tls", "off", "members copy from each other by TLS alone", "set preferred or required")
+    if section.user.partition(":")[0] not in {"", "root", "0"}:
+        rule = "a member writes the others' addresses to its container's /etc/hosts, which only root may"
+        raise Refusal("user", section.user, rule, "remove it: the server itself runs as serverUid all the same")
     _check_names(section)
     _check_image(section)
     _check_router(section, group.router)

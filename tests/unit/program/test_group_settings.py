@@ -136,6 +136,14 @@ def test_the_certificate_of_members_that_verify_each_other_has_the_name_of_each(
     assert "it lacks mysql-a-1, mysql-a-2, mysql-a-3" in refused(config({"tlsCertificate": each, "jobId": "mysql-a"}))
 
 
+@pytest.mark.parametrize(("user", "taken"), [("mysql", False), ("999:999", False), ("root", True), ("0:0", True)])
+def test_a_member_starts_as_root_which_may_write_its_hosts(user: str, taken: bool) -> None:
+    if taken:
+        assert planned(user=user).database is not None
+    else:
+        assert f"mysql.user is {user}: a member writes the others' addresses" in refused(config({"user": user}))
+
+
 def consumer(*ports: int, **more: Any) -> dict[str, Any]:
     labelled = [{"label": f"p{index}", "static": port} for index, port in enumerate(ports)]
     own = {"name": "one", "image": "one:1", "mounts": [{"volume": "one", "path": "/data"}], "ports": labelled}
