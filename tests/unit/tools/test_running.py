@@ -22,6 +22,25 @@ def test_nothing_leads_it_to_a_real_account_or_another_sandbox(tmp_path: Path, m
     assert running.env["NOMAD_STATEFUL_TOOLCHAIN"] == "build"
 
 
+@pytest.mark.parametrize(("losses", "status"), [(0, 0), (2, 0), (0, 3)])
+def test_a_command_in_a_task_is_run_until_all_that_it_said_is_there(tmp_path: Path, losses: int, status: int) -> None:
+    nomad = tmp_path / "nomad"
+    nomad.write_text(
+        "#!/bin/sh\n"
+        f'[ "$(wc -l <{tmp_path}/runs)" -ge {losses} ] || {{ echo >>{tmp_path}/runs; exit 0; }}\n'
+        'while [ "$1" != 8f3c ]; do shift; done; shift; exec "$@"\n'
+    )
+    nomad.chmod(0o755)
+    (tmp_path / "runs").touch()
+    token = tmp_path / ".sandbox/nomad/management.token"
+    token.parent.mkdir(parents=True)
+    token.write_text("t")
+    running = Running.of(tmp_path, Ground("x", IPv4Network("10.0.0.0/24")))
+    running.env["PATH"] = f"{tmp_path}:{running.env['PATH']}"
+    done = running.in_task("8f3c", "sh", "-c", f"echo one; exit {status}", task="mysql")
+    assert (done.stdout, done.returncode) == ("one\n", status)
+
+
 def test_a_copy_of_the_project_has_the_components_and_the_jobs_in_the_package(tmp_path: Path) -> None:
     copy_project(tmp_path)
     assert (tmp_path / "nomad_stateful/components/database.py").samefile(tmp_path / "components/database.py")
