@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import permissions as nomad_permissions
+from nomad_stateful.nomad.address import SOCKET, refused, without_user
 from nomad_stateful.nomad.retry import FIRST_ANSWER_S, is_transient_answer
 from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsError, TlsSettings, explain
 from nomad_stateful.waiting import RetryPolicy
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     import httpx2
 
 CONNECT_TIMEOUT_S = 10.0
-SOCKET = "unix://"
-"""Start of an address that is a socket's path, such as that of the API within each task:
-https://developer.hashicorp.com/nomad/api-docs/task-api."""
 CONFIG_ARGUMENTS = {"address": "address", "secretId": "token", "region": "region", **CONFIG_FIELDS}
 """Key of a provider's configuration -> what from_env calls it."""
 # Nomad lets a blocking query run up to a sixteenth longer than asked, so that clients spread out.
@@ -90,17 +88,20 @@ class NomadApi:
     ) -> None:
         import httpx2  # a third of a plugin's start, which others wait for: see prepare()
 
-        self.address = address.rstrip("/")
+        if why := refused(address, token):
+            raise NomadError(why)
+        given = address.rstrip("/")
+        self.address = without_user(given)
         self.retry = retry or RetryPolicy()
         self._answered = False
         self._tls = tls or TlsSettings()
         self._with_token = bool(token)
         self._defaults = {key: value for key, value in (("region", region), ("namespace", namespace)) if value}
         user, _, password = http_auth.partition(":")
-        socket = self.address.removeprefix(SOCKET) if self.address.startswith(SOCKET) else ""
+        socket = given.removeprefix(SOCKET) if given.startswith(SOCKET) else ""
         self._client = httpx2.Client(
             # Through a socket the name is of no use to anyone, but HTTP wants one.
-            base_url=f"{'http://localhost' if socket else self.address}/v1/",
+            base_url=f"{'http://localhost' if socket else given}/v1/",
             transport=httpx2.HTTPTransport(uds=socket) if socket else None,
             headers=dict(headers or {}) | ({"X-Nomad-Token": token} if token else {}),
             auth=(user, password) if http_auth else None,

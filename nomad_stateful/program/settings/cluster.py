@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pulumi
 from pulumi.runtime import config as pulumi_config
 
+from nomad_stateful.nomad.address import without_user
 from nomad_stateful.program.settings.errors import Problem, shown
 
 # Key of either plugin -> the variable of the environment that stands in for it.
@@ -42,7 +43,7 @@ def _compared(key: str, variable: str) -> list[Problem]:
     return [
         Problem(
             f"{named}:{key}",
-            shown(given[named], private=private),
+            shown(without_user(given[named]) if key == "address" else given[named], private=private),
             f"the plugin {other} is configured with another value, and may reach another cluster",
             f"set {other}:{key} alike{instead}",
         )

@@ -38,6 +38,10 @@ def test_an_address_of_one_plugin_alone_is_refused(configured: Callable[..., str
     assert f"Set {other}:address alike, or remove both and set NOMAD_ADDR." in said
 
 
+def test_a_password_in_an_address_is_not_shown(configured: Callable[..., str]) -> None:
+    assert "nomad:address is https://a:1: " in configured({"nomad:address": "https://root:pw@a:1"})
+
+
 def test_a_secret_that_differs_is_not_shown(configured: Callable[..., str]) -> None:
     said = configured({"nomad:secretId": "t0ken", "nomad:keyPem": "k3y", "nomad-csi:secretId": "0ther"})
     assert "nomad:secretId is a value that is not shown" in said
