@@ -57,6 +57,7 @@ class AwsSession:
     def client(self, service: str, region: str) -> Any:
         """Returns a client of a service; "" is the region of the AWS configuration. Raises botocore's errors."""
         config = self._config
+        _refuse_no_credentials(self._session.get_credentials())
         endpoints = {key: url for one in _list("endpoints", config.get("endpoints")) for key, url in one.items() if url}
         verify: Any = False if _flag(config, "insecure") else config.get("customCaBundle") or None
         return self._session.client(
@@ -136,6 +137,22 @@ class AwsSession:
         core: Any = Session()
         core._credentials = credentials  # noqa: SLF001 - botocore has no public way to give a session such credentials
         return boto3.Session(botocore_session=core, region_name=self._region or None)
+
+
+def _refuse_no_credentials(found: Any) -> None:
+    """Raises ProviderError for fixed credentials that a request's headers cannot have: botocore would print them."""
+    from botocore.credentials import Credentials
+
+    if type(found) is not Credentials:  # others are renewed, and STS made them
+        return
+    names = {"access_key": "access key", "secret_key": "secret key", "token": "session token"}
+    for name, what in names.items():
+        value = getattr(found, name) or ""
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            raise ProviderError(
+                f"the AWS {what} ({found.method}) is a value that is not shown: it has printable ASCII characters, and "
+                "no white space around them. Set it anew without what follows it, such as a line's end"
+            )
 
 
 def _parameters(key: str, role: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -30,3 +30,21 @@ def test_a_missing_region_is_told_each_time(monkeypatch: pytest.MonkeyPatch) -> 
     for _ in range(2):
         with pytest.raises(ProviderError, match="Set region, or AWS_REGION"):
             ec2_client()
+
+
+@pytest.mark.parametrize(
+    ("variable", "what"),
+    [
+        ("AWS_ACCESS_KEY_ID", "access key"),
+        ("AWS_SECRET_ACCESS_KEY", "secret key"),
+        ("AWS_SESSION_TOKEN", "session token"),
+    ],
+)
+@pytest.mark.parametrize("value", ["s3cret\n", " s3cret", "s3crét"])
+def test_credentials_that_no_header_can_have_are_not_shown(
+    monkeypatch: pytest.MonkeyPatch, variable: str, what: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ProviderError, match=rf"^the AWS {what} \(env\) is a value that is not shown: ") as refused:
+        ec2_client()
+    assert value.strip() not in str(refused.value)
