@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.version import VERSION
 
 _FILES = Path(__file__).with_name("files")
 _DISTRIBUTION = "nomad-stateful"
@@ -17,12 +18,29 @@ class FilesExistError(OperateError):
     """The folder has files that would be overwritten."""
 
 
+class NoPackageError(OperateError):
+    """What runs was installed from nowhere, and a project could not install it."""
+
+
 def package() -> str:
-    """Returns the requirement that installs what runs: its version, or the wheel that it was installed from."""
-    installed = metadata.distribution(_DISTRIBUTION)
+    """Returns the requirement that installs what runs: from where it was installed, else by its version.
+
+    Raises NoPackageError in a clone.
+    """
+    try:
+        installed = metadata.distribution(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        raise NoPackageError(
+            "this is a clone, and a project takes the program from a package: install the wheel of a release, or of "
+            f"`make wheel`, with `pip install nomad_stateful-{VERSION}-py3-none-any.whl` in an environment of its own, "
+            "and run `nomad-stateful new` of that one"
+        ) from None
     origin = json.loads(installed.read_text("direct_url.json") or "{}")
-    wheel = str(origin.get("url", "")).endswith(".whl")
-    return f"{_DISTRIBUTION} @ {origin['url']}" if wheel else f"{_DISTRIBUTION}=={installed.version}"
+    if not origin:
+        return f"{_DISTRIBUTION}=={installed.version}"
+    made = origin.get("vcs_info")
+    url = f"{made['vcs']}+{origin['url']}@{made['commit_id']}" if made else origin["url"]
+    return f"{_DISTRIBUTION} @ {url}"
 
 
 def files(name: str, stack: str, requirement: str, *, workflow: bool) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """A project of a person's own."""
 
+import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,16 +12,26 @@ import yaml
 from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate.new import command as new
 from nomad_stateful.program import settings
+from nomad_stateful.version import VERSION
 from tests.unit.program.test_short_files import repeated
 from tools.toolchain import pins
 
 TOP = Path(__file__).parents[3]
 
 
+WHEEL = "https://example.test/nomad_stateful-1.2.3-py3-none-any.whl"
+
+
 @pytest.fixture(autouse=True)
-def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty working directory; and where the package's record is, installed from a wheel."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(new, "package", lambda: "nomad-stateful==1.2.3")
+    record = tmp_path_factory.mktemp("site") / "nomad_stateful-1.2.3.dist-info"
+    record.mkdir()
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: nomad-stateful\nVersion: 1.2.3\n")
+    (record / "direct_url.json").write_text(json.dumps({"url": WHEEL, "archive_info": {}}))
+    monkeypatch.syspath_prepend(record.parent)
+    return record
 
 
 def called(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -36,8 +48,35 @@ def test_it_writes_what_pulumi_needs_into_a_new_folder(monkeypatch: pytest.Monke
     texts = written(tmp_path / "shop")
     assert sorted(texts) == [".gitignore", "Pulumi.prod.yaml", "Pulumi.yaml", "__main__.py", "requirements.txt"]
     assert yaml.safe_load(texts["Pulumi.yaml"])["name"] == "shop"
-    assert texts["requirements.txt"] == "nomad-stateful==1.2.3\n"
-    assert not any("@" in text for text in texts.values())
+    assert texts["requirements.txt"] == f"nomad-stateful @ {WHEEL}\n"
+    assert not any(re.search(r"@[A-Z]+@", text) for text in texts.values())
+
+
+@pytest.mark.parametrize(
+    ("origin", "requirement"),
+    [
+        (
+            {"url": "https://example.test/own.git", "vcs_info": {"vcs": "git", "commit_id": "1f"}},
+            " @ git+https://example.test/own.git@1f",
+        ),
+        ({"url": "file:///clone", "dir_info": {"editable": True}}, " @ file:///clone"),
+    ],
+)
+def test_it_requires_what_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Path, origin: dict[str, Any], requirement: str
+) -> None:
+    (place / "direct_url.json").write_text(json.dumps(origin))
+    assert called(monkeypatch, "shop") == 0
+    assert (tmp_path / "shop/requirements.txt").read_text() == f"nomad-stateful{requirement}\n"
+
+
+def test_in_a_clone_it_says_what_to_install_and_writes_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    assert called(monkeypatch, "shop") == 1
+    assert f"`pip install nomad_stateful-{VERSION}-py3-none-any.whl`" in capsys.readouterr().err
+    assert written(tmp_path) == {}
 
 
 def test_its_settings_are_accepted_and_none_repeats_its_default() -> None:
