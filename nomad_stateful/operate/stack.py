@@ -184,7 +184,12 @@ def whole_keys(shown: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def settings_file(name: str) -> Path:
     """Returns the file of a stack's settings. Raises StackError without a project."""
-    return project_dir() / f"Pulumi.{name.rpartition('/')[2]}.yaml"
+    return project_dir() / settings_name(name)
+
+
+def settings_name(name: str) -> str:
+    """Returns the name of that file, in which Pulumi leaves the organization and project out."""
+    return f"Pulumi.{name.rpartition('/')[2]}.yaml"
 
 
 def namespace() -> str:

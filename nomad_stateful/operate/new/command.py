@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.stack import settings_name
 from nomad_stateful.version import VERSION
 
 _FILES = Path(__file__).with_name("files")
@@ -16,6 +17,10 @@ _DISTRIBUTION = "nomad-stateful"
 
 class FilesExistError(OperateError):
     """The folder has files that would be overwritten."""
+
+
+class FolderError(OperateError):
+    """The folder cannot be written."""
 
 
 class NoPackageError(OperateError):
@@ -48,7 +53,7 @@ def files(name: str, stack: str, requirement: str, *, workflow: bool) -> dict[st
     sources = {
         "Pulumi.yaml": "Pulumi.yaml",
         "__main__.py": "main.txt",
-        f"Pulumi.{stack}.yaml": "stack.yaml",
+        settings_name(stack): "stack.yaml",
         "requirements.txt": "requirements.txt",
         ".gitignore": "gitignore",
     }
@@ -62,7 +67,19 @@ def files(name: str, stack: str, requirement: str, *, workflow: bool) -> dict[st
 
 
 def write(folder: Path, texts: dict[str, str]) -> None:
-    """Writes files into a folder. Raises FilesExistError, before any is written, where one is there."""
+    """Writes files into a folder.
+
+    Raises FilesExistError, before any is written, where one is there, and FolderError where it cannot be written.
+    """
+    try:
+        _write(folder, texts)
+    except OSError as error:
+        raise FolderError(
+            f"--folder is {folder}: it cannot be written ({error.strerror}). Name a folder that you may write"
+        ) from None
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
     existing = [path for path in texts if (folder / path).exists()]
     if existing:
         raise FilesExistError(
@@ -82,7 +99,7 @@ def _run(arguments: Namespace) -> None:
     write(folder, texts)
     print("\n".join(f"wrote {folder / path}" for path in texts))
     print(
-        f"\nEdit Pulumi.{stack}.yaml, set NOMAD_ADDR and NOMAD_TOKEN, and:\n"
+        f"\nEdit {settings_name(stack)}, set NOMAD_ADDR and NOMAD_TOKEN, and:\n"
         f"  cd {folder}\n"
         "  python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n"
         f"  pulumi stack init {stack} && pulumi preview\n"
@@ -97,12 +114,19 @@ def _name(given: str) -> str:
     return given
 
 
+def _stack(given: str) -> str:
+    if not re.fullmatch(r"([A-Za-z0-9_-]+/([A-Za-z0-9_][A-Za-z0-9_.-]*/)?)?[A-Za-z0-9_.-]{1,100}", given):
+        rule = "letters, digits, _, . and -, 100 at most; before it ORGANIZATION/ or ORGANIZATION/PROJECT/"
+        raise ArgumentTypeError(f"{given!r} is no name of a stack: {rule}")
+    return given
+
+
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", type=_name, metavar="NAME", help="name of the Pulumi project")
     parser.add_argument(
         "--folder", type=Path, metavar="DIR", help="where to write it; by default a folder of that name"
     )
-    parser.add_argument("--stack", default="dev", help="the stack to write settings for; by default dev")
+    parser.add_argument("--stack", type=_stack, default="dev", help="the stack to write settings for; by default dev")
     parser.add_argument("--ci", action="store_true", help="also a GitHub workflow that previews pull requests")
 
 

@@ -79,6 +79,36 @@ def test_in_a_clone_it_says_what_to_install_and_writes_nothing(
     assert written(tmp_path) == {}
 
 
+@pytest.mark.parametrize("stack", ["acme/prod", "acme/shop/prod"])
+def test_the_file_of_a_stack_has_the_last_part_of_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stack: str
+) -> None:
+    assert called(monkeypatch, "shop", "--ci", "--stack", stack) == 0
+    texts = written(tmp_path / "shop")
+    assert "Pulumi.prod.yaml" in texts
+    assert f"pulumi preview --stack {stack} --diff" in texts[".github/workflows/preview.yml"]
+
+
+@pytest.mark.parametrize("stack", ["", "../../x", "../x", "/x", "acme/", "a b; rm -rf /", "dev\n", "é", "a" * 101])
+def test_a_stack_that_pulumi_refuses_is_refused_and_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], stack: str
+) -> None:
+    with pytest.raises(SystemExit, match=r"^2$"):
+        called(monkeypatch, "shop", "--stack", stack)
+    assert "is no name of a stack: letters, digits, _, . and -" in capsys.readouterr().err
+    assert written(tmp_path) == {}
+
+
+@pytest.mark.parametrize("folder", ["afile", "afile/below", "/proc/shop"])
+def test_a_folder_that_cannot_be_written_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str
+) -> None:
+    (tmp_path / "afile").write_text("mine")
+    assert called(monkeypatch, "shop", "--folder", folder) == 1
+    assert capsys.readouterr().err.startswith(f"error: --folder is {folder}: it cannot be written (")
+    assert written(tmp_path) == {"afile": "mine"}
+
+
 def test_its_settings_are_accepted_and_none_repeats_its_default() -> None:
     config = yaml.safe_load(new.files("shop", "dev", "", workflow=False)["Pulumi.dev.yaml"])["config"]
     prefix = f"{settings.PROJECT}:"
