@@ -31,8 +31,8 @@ def _run(arguments: Namespace) -> None:
     sandbox = _installed()
     if sandbox is None:
         raise OperateError(
-            "the sandbox is a package of its own, which is not installed here: "
-            f"pip install nomad-stateful-sandbox=={VERSION} (in a clone: `make up`)"
+            "the sandbox is a package of its own, which is not installed here, and no release is on PyPI: pip install "
+            f"nomad_stateful_sandbox-{VERSION}-py3-none-any.whl, the file of the release (in a clone: `make up`)"
         )
     raise SystemExit(sandbox.run(arguments))
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +14,11 @@ from nomad_stateful.version import VERSION
 
 _FILES = Path(__file__).with_name("files")
 _DISTRIBUTION = "nomad-stateful"
+_RULE = (
+    "no release is on PyPI, where anyone may take the name. Have pip ask an index of your own alone (--index-url), or "
+    f"name the release's wheel: {_DISTRIBUTION} @ URL/nomad_stateful-{VERSION}-py3-none-any.whl"
+)
+_OF_INDEX = "# " + _RULE.replace(". ", ".\n# ", 1)
 
 
 class FilesExistError(OperateError):
@@ -28,7 +34,7 @@ class NoPackageError(OperateError):
 
 
 def package() -> str:
-    """Returns the requirement that installs what runs: from where it was installed, else by its version.
+    """Returns the requirement that installs what runs: from where it was installed, or of an index by its version.
 
     Raises NoPackageError in a clone.
     """
@@ -95,15 +101,20 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
 def _run(arguments: Namespace) -> None:
     folder = arguments.folder or Path(arguments.name)
     stack = arguments.stack
-    texts = files(arguments.name, stack, package(), workflow=arguments.ci)
+    requirement = package()
+    of_index = requirement.startswith(f"{_DISTRIBUTION}==")
+    lines = f"{_OF_INDEX}\n{requirement}" if of_index else requirement
+    texts = files(arguments.name, stack, lines, workflow=arguments.ci)
     write(folder, texts)
+    if of_index:
+        print(f"warning: {folder / 'requirements.txt'} has {requirement}: {_RULE}", file=sys.stderr)
     print("\n".join(f"wrote {folder / path}" for path in texts))
     print(
         f"\nEdit {settings_name(stack)}, set NOMAD_ADDR and NOMAD_TOKEN, and:\n"
         f"  cd {folder}\n"
         "  python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n"
         f"  pulumi stack init {stack} && pulumi preview\n"
-        "Or, on this machine alone, as root and with the package nomad-stateful-sandbox:\n"
+        f"Or, on this machine alone, as root and with nomad_stateful_sandbox-{VERSION}-py3-none-any.whl:\n"
         f"  cd {folder} && nomad-stateful sandbox up"
     )
 

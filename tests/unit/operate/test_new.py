@@ -43,12 +43,15 @@ def written(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_it_writes_what_pulumi_needs_into_a_new_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_it_writes_what_pulumi_needs_into_a_new_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert called(monkeypatch, "shop", "--stack", "prod") == 0
     texts = written(tmp_path / "shop")
     assert sorted(texts) == [".gitignore", "Pulumi.prod.yaml", "Pulumi.yaml", "__main__.py", "requirements.txt"]
     assert yaml.safe_load(texts["Pulumi.yaml"])["name"] == "shop"
     assert texts["requirements.txt"] == f"nomad-stateful @ {WHEEL}\n"
+    assert capsys.readouterr().err == ""
     assert not any(re.search(r"@[A-Z]+@", text) for text in texts.values())
 
 
@@ -68,6 +71,20 @@ def test_it_requires_what_runs(
     (place / "direct_url.json").write_text(json.dumps(origin))
     assert called(monkeypatch, "shop") == 0
     assert (tmp_path / "shop/requirements.txt").read_text() == f"nomad-stateful{requirement}\n"
+
+
+def test_what_an_index_gave_is_required_with_a_warning_of_others_indexes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "direct_url.json").unlink()
+    assert called(monkeypatch, "shop") == 0
+    *comment, requirement = (tmp_path / "shop/requirements.txt").read_text().splitlines()
+    assert requirement == "nomad-stateful==1.2.3"
+    assert comment
+    assert all(line.startswith("# ") for line in comment)
+    said = "no release is on PyPI, where anyone may take the name."
+    assert said in comment[0]
+    assert f"warning: shop/requirements.txt has nomad-stateful==1.2.3: {said}" in capsys.readouterr().err
 
 
 def test_in_a_clone_it_says_what_to_install_and_writes_nothing(
