@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.doctor import report
 from nomad_stateful.operate.doctor.facts import Facts, Sources
-from nomad_stateful.operate.doctor.table import CHECKS
+from nomad_stateful.operate.doctor.table import concerning
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.terminal import rendered, takes_colour
 from nomad_stateful.visible import obeyed
@@ -21,7 +21,7 @@ def doctor(*, as_json: bool) -> None:
     """Makes every check and prints what it found. Raises UnwellError where something is wrong."""
     facts = Facts(Sources.of_stack())
     try:
-        results = report.examine(CHECKS, facts)
+        results = report.examine(concerning(facts), facts)
     finally:
         facts.close()
     if as_json:

@@ -165,6 +165,12 @@ class Facts:
         """Returns what the deployed stack says of its database; None where it has none."""
         return next(filter(None, map(stack.DatabaseOutputs.of, self.made(STACK))), None)
 
+    def has_group(self) -> bool:
+        """Returns whether the settings ask for a replication group, or the stack has one."""
+        section, server = (self.database() or ("", {}))[1], self.server()
+        wanted = isinstance(section, Mapping) and section.get("group") is not None
+        return wanted or (server is not None and bool(server.members))
+
     def client_role(self) -> str:
         """Returns the role that the stack gives the driver's permissions to."""
         attached = IAM_ROLE_POLICY_ATTACHMENT

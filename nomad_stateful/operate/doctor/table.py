@@ -18,6 +18,7 @@ from nomad_stateful.operate.doctor.checks import (
     volumes,
     zones,
 )
+from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.doctor.finding import Check
 
 _AWS, _IAM, _NOMAD, _CLIENTS, _CSI = "AWS account", "IAM", "Nomad", "Clients", "Volumes and plugins"
@@ -58,3 +59,9 @@ CHECKS: tuple[Check, ...] = (
     Check(_GROUP, "the decision who begins it is the state's", replication.decision),
     Check(_GROUP, "routers pass their check", replication.routers),
 )
+
+
+def concerning(facts: Facts) -> list[Check]:
+    """Returns the checks of a stack: those of a replication group where it has one, or is to have one."""
+    has_group = facts.has_group()
+    return [check for check in CHECKS if check.group != _GROUP or has_group]

@@ -9,19 +9,22 @@ from typing import Any
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
 from nomad_stateful.operate import group
-from nomad_stateful.operate.doctor.facts import Facts
+from nomad_stateful.operate.doctor.facts import Facts, NotChecked
 from nomad_stateful.operate.doctor.finding import Finding, problem
+from nomad_stateful.operate.stack import DatabaseOutputs
 from nomad_stateful.resource_types import REPLICATION_GROUP
 
 _PAGE = "docs/group.md#when-members-are-away"
 _OF_ONE = "a member that is not well serves nobody, and with the loss of another one nobody can write"
 _OF_ALL = "two of three members have to be ONLINE for writes"
 _OF_TWO = "both acknowledge writes, and those of one of them are lost"
+_NONE_YET = "the stack has deployed no replication group yet"
 _is_primary = attrgetter("is_primary")
 
 
 def members(facts: Facts) -> Iterator[Finding]:
     """Every member is ONLINE, and one of them writes."""
+    _deployed(facts)
     for _, finding in findings(facts):
         yield finding
 
@@ -45,7 +48,10 @@ def findings(facts: Facts) -> Iterator[tuple[MemberState | None, Finding]]:
 
 def decision(facts: Facts) -> Iterator[Finding]:
     """The variable that says who begins the group is there, and says what the stack's state says."""
-    for made in filter(_is_group, facts.made(REPLICATION_GROUP)):
+    groups = list(filter(_is_group, facts.made(REPLICATION_GROUP)))
+    if not groups:
+        raise NotChecked(_NONE_YET)
+    for made in groups:
         record = GroupRecord(facts.nomad(), str(made.get("namespace") or "default"), str(made["jobId"]))
         path, said = record.path, f"first={made['first']} group={made['groupId']}"
         found = facts.once(f"variable {path}", record.read)
@@ -58,15 +64,21 @@ def decision(facts: Facts) -> Iterator[Finding]:
         yield problem(what, why, cure, "docs/group.md#what-runs")
 
 
+def _deployed(facts: Facts) -> DatabaseOutputs:
+    """Returns the group that the stack has deployed. Raises NotChecked where it has none."""
+    server = facts.server()
+    if server is None or not server.members:
+        raise NotChecked(_NONE_YET)
+    return server
+
+
 def _is_group(made: Mapping[str, Any]) -> bool:
     return bool(made["groupId"])
 
 
 def routers(facts: Facts) -> Iterator[Finding]:
     """Every router passes its check: it reaches a primary."""
-    server = facts.server()
-    if server is None or not server.members:
-        return
+    server = _deployed(facts)
     for one in facts.once("routers", lambda: list(group.routers(facts.nomad(), server))):
         if not one.passes:
             how = "cannot be asked" if one.passes is None else "does not pass its check"

@@ -15,14 +15,15 @@ from nomad_stateful.operate.doctor import report
 from nomad_stateful.operate.doctor.checks import acl, client_settings, volumes
 from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.doctor.finding import Check, Finding
-from nomad_stateful.operate.doctor.table import CHECKS
+from nomad_stateful.operate.doctor.table import CHECKS, concerning
 from nomad_stateful.program.settings.consumer import Consumer
 from nomad_stateful.program.settings.database import DatabaseSection
 from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME
 from tests.unit.operate.doctor.world import VOLUME, World, instance, node, refused
 
 # No volume is registered in this world; the tests of these two register some.
-CHECKED = [check for check in CHECKS if check.run not in (volumes.registered, volumes.held)]
+CHECKED = [check for check in concerning(World().facts()) if check.run not in (volumes.registered, volumes.held)]
+GROUP = [check for check in CHECKS if check not in concerning(World().facts())]
 
 
 def examined(world: World) -> list[report.Result]:
@@ -362,6 +363,16 @@ def test_before_the_first_up_nothing_of_the_stack_is_missed() -> None:
     world.instances[0] = instance("i-1")
     results = report.examine(CHECKS, world.facts())
     assert [finding.what for result in results for finding in result.findings] == []
+
+
+def test_a_group_that_is_not_deployed_is_not_checked() -> None:
+    world = World()
+    world.settings["mysql"] = {"group": {}}
+    assert concerning(world.facts()) == list(CHECKS)
+    assert {check.group for check in GROUP} == {"Replication group"}
+    results = report.examine(GROUP, world.facts())
+    assert {result.not_checked for result in results} == {"the stack has deployed no replication group yet"}
+    assert report.summary(results) == "0 problems, 0 warnings; 0 checks in order, 3 not made"
 
 
 def moved(world: World, role: str, age_s: float) -> None:
