@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nomad_stateful.operate import engine_locks, stack
+from nomad_stateful.operate import engine_locks, project, stack
 from nomad_stateful.operate.engine_locks import Started
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.resource_types import PROVIDERS, STACK
@@ -147,7 +147,7 @@ class Engine:
     @contextmanager
     def _copied(self, values: Mapping[str, str]) -> Iterator[Path]:
         """Gives a copy of the stack's file with other settings, and removes it."""
-        own = stack.settings_file(self._name)
+        own = project.settings_file(self._name)
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / own.name
             shutil.copy2(own, copy)
@@ -159,7 +159,7 @@ class Engine:
         last: deque[str] = deque(maxlen=_LAST_LINES)
         with subprocess.Popen(
             self._command([*words, "--suppress-outputs"]),
-            cwd=stack.project_dir(),
+            cwd=project.folder(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -184,7 +184,7 @@ class Engine:
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = self._command(words)
-        return subprocess.run(command, cwd=stack.project_dir(), capture_output=True, text=True, check=False)
+        return subprocess.run(command, cwd=project.folder(), capture_output=True, text=True, check=False)
 
     def _command(self, words: Sequence[str]) -> list[str]:
         return ["pulumi", *words, "--non-interactive", "--stack", self._name]

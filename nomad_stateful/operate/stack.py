@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from nomad_stateful.databases.catalogue import DATABASES
@@ -17,18 +16,11 @@ from nomad_stateful.databases.model import Database
 from nomad_stateful.ebs import aws_session
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.nomad.api import CONFIG_ARGUMENTS
+from nomad_stateful.operate import project
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, VOLUME_GUARD
 
 REGISTRATIONS = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
-
-
-def project_dir() -> Path:
-    """Returns the Pulumi project in the working directory, else the clone this file is in. Raises StackError."""
-    for folder in (Path.cwd(), Path(__file__).resolve().parents[2]):
-        if (folder / "Pulumi.yaml").is_file():
-            return folder
-    raise StackError(f"{Path.cwd()} has no Pulumi.yaml: run this in the folder of the Pulumi project")
 
 
 class StackError(OperateError):
@@ -109,8 +101,10 @@ class _Chosen:
 def choose(named: str, command: str, *, acts: bool) -> str:
     """Chooses the stack and prints it on standard error: the named one, else the only one.
 
-    Of several, read-only commands take the selected one; others need a name. Raises StackError.
+    Of several, read-only commands take the selected one; others need a name. Raises StackError and ProjectError.
     """
+    if where := project.elsewhere():
+        print(f"project {where}", file=sys.stderr)
     _Chosen.name = named or os.environ.get("PULUMI_STACK", "") or _from_backend(command, acts=acts)
     print(f"stack {_Chosen.name}", file=sys.stderr)
     return _Chosen.name
@@ -122,14 +116,8 @@ def chosen() -> str:
 
 
 def tag() -> str:
-    """Returns PROJECT/STACK, by which the program knows its volumes. Raises StackError without a project."""
-    import yaml  # of few commands
-
-    path = project_dir() / "Pulumi.yaml"
-    known = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
-    if not isinstance(known, dict) or not known.get("name"):
-        raise StackError(f"{path} names no project, which is in the volumes' tags: run this in the Pulumi project")
-    return f"{known['name']}/{chosen().rpartition('/')[2]}"
+    """Returns PROJECT/STACK, by which the program knows its volumes. Raises ProjectError."""
+    return f"{project.name()}/{chosen().rpartition('/')[2]}"
 
 
 def _from_backend(command: str, *, acts: bool) -> str:
@@ -180,16 +168,6 @@ def config() -> dict[str, Any]:
 def whole_keys(shown: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Returns a configuration by whole keys, of what `pulumi config --json` prints."""
     return {key: value.get("objectValue", value.get("value")) for key, value in shown.items()}
-
-
-def settings_file(name: str) -> Path:
-    """Returns the file of a stack's settings. Raises StackError without a project."""
-    return project_dir() / settings_name(name)
-
-
-def settings_name(name: str) -> str:
-    """Returns the name of that file, in which Pulumi leaves the organization and project out."""
-    return f"Pulumi.{name.rpartition('/')[2]}.yaml"
 
 
 def namespace() -> str:
@@ -264,7 +242,7 @@ def _json(*words: str) -> dict[str, Any]:
 def _run(*words: str) -> Any:
     command = ["pulumi", *words, "--non-interactive"]
     try:
-        done = subprocess.run(command, cwd=project_dir(), capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=project.folder(), capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise StackError("there is no pulumi on PATH: install it, or in the sandbox `source .sandbox/env`") from None
     if done.returncode != 0:

@@ -12,7 +12,7 @@ from typing import Any
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.ebs import aws_session
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import project, stack
 from nomad_stateful.operate.adopt import ebs, terraform
 from nomad_stateful.operate.adopt import found as cluster
 from nomad_stateful.operate.adopt.settings import Adoption, adoption
@@ -123,7 +123,7 @@ def _section(title: str, lines: Sequence[Any]) -> list[str]:
 
 
 def _path() -> Path:
-    return stack.settings_file(stack.chosen())
+    return project.settings_file(stack.chosen())
 
 
 def _file() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.stack import settings_name
+from nomad_stateful.operate.project import settings_name
 from nomad_stateful.version import VERSION
 
 _FILES = Path(__file__).with_name("files")

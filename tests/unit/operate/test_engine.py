@@ -17,7 +17,7 @@ POLICY = {"op": "update", "urn": "urn:pulumi:prod::p::aws:iam/policy:Policy::dri
 def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Engine:
     """One whose stack has a file; what its previews say, a test gives."""
     (tmp_path / "Pulumi.prod.yaml").write_text("config: {}\n", encoding="utf-8")
-    monkeypatch.setattr("nomad_stateful.operate.stack.project_dir", lambda: tmp_path)
+    monkeypatch.setattr("nomad_stateful.operate.project.file", lambda: tmp_path / "Pulumi.yaml")
     return Engine("prod")
 
 

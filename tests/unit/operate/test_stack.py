@@ -1,6 +1,5 @@
 """Which stack a command is about, and which account and region it is in, by its own state."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,15 +106,3 @@ def test_without_pulumi_the_message_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(stack.StackError, match="no pulumi on PATH: install it"):
         stack._run("stack", "ls")
-
-
-def test_a_wheels_command_outside_of_a_project_says_where_to_run_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert stack.project_dir() == Path(__file__).parents[3]
-    monkeypatch.setattr(stack, "__file__", str(tmp_path / "site-packages/nomad_stateful/operate/stack.py"))
-    with pytest.raises(stack.StackError, match=r"has no Pulumi\.yaml: run this in the folder of the Pulumi project"):
-        stack.project_dir()
-    (tmp_path / "Pulumi.yaml").touch()
-    assert stack.project_dir() == tmp_path

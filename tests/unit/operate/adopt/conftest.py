@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.ebs import volumes
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import project, stack
 from nomad_stateful.operate.adopt import found
 from tests.fake_nomad import FakeNomad
 from tests.unit.operate.adopt.cluster import CLIENT, EBS, PLUGIN, PLUGIN_JOB, Ec2, have, volume
@@ -24,7 +24,7 @@ def nomad(nomad: FakeNomad, ec2: Ec2, monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("NOMAD_ADDR", nomad.address)
     # Pulumi shows no configuration while what the project requires is missing.
     monkeypatch.setattr(stack, "config", lambda: pytest.fail("Pulumi is asked for the configuration"))
-    monkeypatch.setattr(stack, "project_dir", lambda: tmp_path)
+    monkeypatch.setattr(project, "file", lambda: tmp_path / "Pulumi.yaml")
     monkeypatch.setattr(stack, "chosen", lambda: "prod")
     (tmp_path / "Pulumi.yaml").write_text("name: nomad-stateful\nruntime: python\n", encoding="utf-8")
     nomad.put("node/node-1", CLIENT)
