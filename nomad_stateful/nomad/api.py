@@ -129,7 +129,7 @@ class NomadApi:
             "http_auth": env.get("NOMAD_HTTP_AUTH", ""),
         }
         given = dict(overrides or {})
-        settings |= {key: given[key] for key in settings if given.get(key) not in (None, "")}
+        settings |= {key: str(given[key]) for key in settings if given.get(key) not in (None, "")}
         if not settings["address"]:
             raise NomadError(
                 "no Nomad address: set NOMAD_ADDR (or address on the provider), for example to http://10.0.0.5:4646"

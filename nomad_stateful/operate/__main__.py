@@ -1,6 +1,7 @@
 """Command line: `nomad-stateful COMMAND`; `--help` lists the commands."""
 
 import argparse
+import os
 import sys
 from typing import NoReturn
 
@@ -58,6 +59,8 @@ COMMANDS: tuple[Command, ...] = (
 SHELLS = ("bash", "fish", "zsh")
 # As a shell has it for SIGINT.
 _INTERRUPTED = 130
+# The same, for SIGPIPE.
+_UNREAD = 141
 _EXPECTED = (OperateError, ProviderError, BotoCoreError, ClientError)
 
 
@@ -117,7 +120,16 @@ def _run(known: argparse.Namespace) -> int:
 
 def run() -> NoReturn:
     """Runs the command `nomad-stateful`."""
-    sys.exit(main())
+    try:
+        try:
+            status = main()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has ended. What is left of it would be written once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = _UNREAD
+    sys.exit(status)
 
 
 if __name__ == "__main__":

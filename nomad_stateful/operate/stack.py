@@ -20,6 +20,7 @@ from nomad_stateful.operate import project
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.resource_types import NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, VOLUME_GUARD
 
+_PULUMI = "`command -v pulumi` says which program that is. Put Pulumi's own first on PATH"
 REGISTRATIONS = frozenset({NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME})
 
 
@@ -172,7 +173,17 @@ def whole_keys(shown: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def namespace() -> str:
     """Returns the Nomad namespace of the stack's jobs and volumes. Raises StackError."""
-    return str((config().get("nomad-stateful:placement") or {}).get("namespace") or "default")
+    return namespace_of(config().get("nomad-stateful:placement"))
+
+
+def namespace_of(placement: Any) -> str:
+    """Returns the Nomad namespace that the setting has. Raises StackError where it is no map."""
+    if placement and not isinstance(placement, Mapping):
+        raise StackError(
+            "nomad-stateful:placement is not a map: the namespace is one of its keys. Write for example "
+            "`nomad-stateful:placement: { namespace: databases }`"
+        )
+    return str((placement or {}).get("namespace") or "default")
 
 
 def fresh_config() -> dict[str, Any]:
@@ -245,9 +256,15 @@ def _run(*words: str) -> Any:
         done = subprocess.run(command, cwd=project.folder(), capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise StackError("there is no pulumi on PATH: install it, or in the sandbox `source .sandbox/env`") from None
+    except OSError as error:
+        raise StackError(f"the pulumi on PATH does not start ({error.strerror}): {_PULUMI}") from None
     if done.returncode != 0:
         raise StackError(f"pulumi {' '.join(words)} failed: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        # What it printed may have secrets.
+        raise StackError(f"pulumi {' '.join(words)} printed something other than JSON: {_PULUMI}") from None
 
 
 def database() -> DatabaseOutputs | None:

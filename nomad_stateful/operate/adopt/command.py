@@ -128,15 +128,22 @@ def _path() -> Path:
 
 def _file() -> dict[str, Any]:
     """Returns the stack's settings file: Pulumi shows no configuration while what the project requires is missing."""
-    import yaml
+    return project.read(_path())
 
-    known = yaml.safe_load(_path().read_text(encoding="utf-8")) if _path().is_file() else None
-    return known or {}
+
+def _config(known: dict[str, Any]) -> dict[str, Any]:
+    """Returns the settings of that file. Raises OperateError where they are no map."""
+    config = known.get("config") or {}
+    if not isinstance(config, dict):
+        raise OperateError(
+            f"{_path().name} has a config that is not a map: settings are by their keys. Write it as one"
+        )
+    return {str(key): value for key, value in config.items()}
 
 
 def _of_providers() -> dict[str, Any]:
     """Returns the configuration of the providers, by whole keys. Raises OperateError where a secret is among it."""
-    config = _file().get("config") or {}
+    config = _config(_file())
     known = {key: value for key, value in config.items() if key.startswith(("aws:", "nomad:", "nomad-csi:"))}
     if hidden := sorted(key for key, value in known.items() if isinstance(value, dict) and "secure" in value):
         raise OperateError(
@@ -160,7 +167,7 @@ def _write(frame: Frame, plan: _Plan, place: AwsPlace) -> None:
     import yaml
 
     path, known = _path(), _file()
-    config = known.get("config") or {}
+    config = _config(known)
     if given := sorted(key for key in config if key.startswith(_PREFIX)):
         raise OperateError(
             f"{path.name} has {', '.join(given)} already: nothing was written. Merge the settings above by hand, or "

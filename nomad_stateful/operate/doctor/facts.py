@@ -143,7 +143,7 @@ class Facts:
 
     def plugins(self) -> list[Json]:
         """Returns the settings of the plugins."""
-        return list(self.settings.get("plugins") or [])
+        return self._entries("plugins")
 
     def own_plugins(self) -> list[Json]:
         """Returns the settings of the plugins that the stack runs: of others it is not known how they run."""
@@ -155,11 +155,26 @@ class Facts:
 
     def volumes(self) -> list[Json]:
         """Returns the settings of the volumes."""
-        return list(self.settings.get("volumes") or [])
+        return self._entries("volumes")
+
+    def _entries(self, key: str) -> list[Json]:
+        found = self.settings.get(key) or []
+        if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+            raise NotChecked(f"nomad-stateful:{key} is not a list of maps: write it as one (docs/config.md)")
+        return found
+
+    def namespace(self) -> str:
+        """Returns the namespace of the stack's jobs and volumes."""
+        return self.once("namespace", lambda: stack.namespace_of(self.settings.get("placement")))
 
     def database(self) -> tuple[Database, Json] | None:
         """Returns the database that the settings have, and its section; None where they have none."""
-        return next(((one, self.settings[one.name]) for one in DATABASES.values() if self.settings.get(one.name)), None)
+        found = next(
+            ((one, self.settings[one.name]) for one in DATABASES.values() if self.settings.get(one.name)), None
+        )
+        if found and not isinstance(found[1], Mapping):
+            raise NotChecked(f"nomad-stateful:{found[0].name} is not a map: write it as one (docs/config.md)")
+        return found
 
     def server(self) -> stack.DatabaseOutputs | None:
         """Returns what the deployed stack says of its database; None where it has none."""
@@ -167,8 +182,8 @@ class Facts:
 
     def has_group(self) -> bool:
         """Returns whether the settings ask for a replication group, or the stack has one."""
-        section, server = (self.database() or ("", {}))[1], self.server()
-        wanted = isinstance(section, Mapping) and section.get("group") is not None
+        sections, server = map(self.settings.get, DATABASES), self.server()
+        wanted = any(isinstance(one, Mapping) and one.get("group") is not None for one in sections)
         return wanted or (server is not None and bool(server.members))
 
     def client_role(self) -> str:

@@ -154,9 +154,9 @@ def _check(known: Json, volume: str) -> None:
 
 def _database_volume(known: Json, server: stack.DatabaseOutputs | None) -> str:
     if server is None:
-        raise DrillError(
-            f"the stack has no database server: name a volume ({', '.join(sorted(known.get('volumes') or {}))})"
-        )
+        volumes = ", ".join(sorted(known.get("volumes") or {}))
+        remedy = f"name a volume ({volumes})" if volumes else "run `pulumi up` first"
+        raise DrillError(f"the stack has no database server: {remedy}")
     return server.volume
 
 

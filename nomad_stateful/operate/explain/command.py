@@ -44,7 +44,7 @@ def explain(name: str, *, as_json: bool) -> None:
 
 def reasons(facts: Facts, name: str) -> tuple[str, list[Reason]]:
     """Returns what a name is of, and what holds it up. Raises ExplainError and NotChecked."""
-    scene = Scene(facts, str((facts.settings.get("placement") or {}).get("namespace") or "default"))
+    scene = Scene(facts, facts.namespace())
     if scene.job(name) is not None:
         return "job", [*jobs.reasons(scene, name), *_of_group(facts, name)]
     if scene.volume(name) is not None or name in _volume_names(facts):

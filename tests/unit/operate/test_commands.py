@@ -1,5 +1,6 @@
 """The command line of operators."""
 
+import os
 import subprocess
 import sys
 from argparse import Namespace
@@ -79,6 +80,15 @@ def test_each_shell_has_a_completion(
     with pytest.raises(SystemExit, match=r"^0$"):
         command_line.main()
     assert "upgrade-mysql" in capsys.readouterr().out
+
+
+def test_whoever_reads_no_more_of_the_output_is_told_nothing() -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    command = [sys.executable, "-m", "nomad_stateful.operate", "--completion", "bash"]
+    done = subprocess.run(command, stdout=sink, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(sink)
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_an_interrupted_command_ends_with_a_message(

@@ -432,6 +432,18 @@ def test_a_snapshot_of_a_point_in_time_is_as_old_as_that(
     assert json.loads(capsys.readouterr().out)["rpoSeconds"] == pytest.approx(7200, abs=60)
 
 
+@pytest.mark.parametrize(
+    ("known", "remedy"),
+    [({}, "run `pulumi up` first"), ({"volumes": {"b": {}, "a": {}}}, r"name a volume \(a, b\)")],
+)
+def test_without_a_database_a_volume_is_to_be_named_once_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, known: Json, remedy: str
+) -> None:
+    monkeypatch.setattr(stack, "outputs", lambda: known)
+    with pytest.raises(DrillError, match=f"^the stack has no database server: {remedy}$"):
+        command.drill(Frame("drill", yes=True), Options(""))
+
+
 def test_no_snapshot_is_red_before_anything_is_made(live: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nomad = Nomad()
     with pytest.raises(DrillError, match=r"no completed snapshot of volume mysql.*volumes\[\]\.snapshots"):

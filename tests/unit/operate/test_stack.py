@@ -1,5 +1,6 @@
 """Which stack a command is about, and which account and region it is in, by its own state."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,3 +107,24 @@ def test_without_pulumi_the_message_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(stack.StackError, match="no pulumi on PATH: install it"):
         stack._run("stack", "ls")
+
+
+@pytest.mark.parametrize(
+    ("script", "mode", "said"),
+    [("#!/bin/sh\n", 0o644, "on PATH does not start"), ("#!/bin/sh\necho s3cret\n", 0o755, "printed something other")],
+)
+def test_what_is_no_pulumi_is_an_error_without_what_it_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, mode: int, said: str
+) -> None:
+    (tmp_path / "pulumi").write_text(script, encoding="utf-8")
+    (tmp_path / "pulumi").chmod(mode)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(stack.StackError, match=f"{said}.*Put Pulumi's own first on PATH") as refused:
+        stack._run("stack", "ls")
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_placement_that_is_no_map_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:placement": "databases"})
+    with pytest.raises(stack.StackError, match="nomad-stateful:placement is not a map"):
+        stack.namespace()

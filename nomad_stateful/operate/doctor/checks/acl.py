@@ -42,7 +42,7 @@ def capabilities(facts: Facts) -> Iterator[Finding]:
     if own.get("Roles"):
         raise NotChecked("the token has roles, whose policies it may not list")
     rules = [str(facts.once(f"policy {name}", lambda: _policy(facts, name))["Rules"]) for name in names]  # noqa: B023
-    namespace = str((facts.settings.get("placement") or {}).get("namespace") or "default")
+    namespace = facts.namespace()
     lacking = sorted(_NEEDED - {one for text in rules for one in allowed(text, namespace)})
     if lacking:
         listed = ", ".join(f'"{one}"' for one in lacking)

@@ -61,6 +61,23 @@ def test_a_providers_secret_in_the_stacks_file_is_named_and_not_decrypted(
         told(capsys)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"config: [s3cret\n", "cannot be read"),
+        (b"config: s3cret\xff", "cannot be read"),
+        (b"config: 5\n", r"Pulumi\.prod\.yaml has a config that is not a map"),
+    ],
+)
+def test_a_stacks_file_that_cannot_be_read_is_an_error(
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, said: str
+) -> None:
+    (tmp_path / "Pulumi.prod.yaml").write_bytes(content)
+    with pytest.raises(OperateError, match=said) as refused:
+        told(capsys)
+    assert "s3cret" not in str(refused.value)
+
+
 TWO_MODES = [{"AccessMode": "single-node-writer", "AttachmentMode": mode} for mode in ("file-system", "block-device")]
 
 

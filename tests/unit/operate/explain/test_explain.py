@@ -399,3 +399,22 @@ def test_what_nomad_does_not_tell_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     world.nomad["status/leader"] = ExplainError("cannot reach Nomad")
     with pytest.raises(ExplainError, match="db cannot be explained: cannot reach Nomad"):
         explained(monkeypatch, world, as_json=False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("placement", "databases", "is not a map: the namespace is one of its keys"),
+        ("volumes", ["mysql"], "is not a list of maps"),
+        ("volumes", 5, "is not a list of maps"),
+        ("mysql", "mysql:9.7.4", "is not a map"),
+    ],
+)
+def test_a_setting_of_another_form_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, key: str, value: object, said: str
+) -> None:
+    world = Pending()
+    world.settings[key] = value
+    monkeypatch.setattr(Sources, "of_stack", lambda: world.facts().sources)
+    with pytest.raises(ExplainError, match=f"nothing-has-it cannot be explained: nomad-stateful:{key} {said}"):
+        command.explain("nothing-has-it", as_json=False)
