@@ -14,8 +14,8 @@ ONLINE, OFFLINE, PRIMARY = "ONLINE", "OFFLINE", "PRIMARY"
 _TIMEOUT_S = 3.0
 # Of the agent's arguments, in jobs/database.nomad.hcl.
 _TOLD = frozenset({"--group", "--first", "--members"})
-# How a member's check fails that is in its group (nomad_stateful/agent/membership/http.py).
-_NOT_WHOLE = re.compile(r"of \d+ members \d+ are ONLINE")
+NOT_WHOLE = re.compile(r"of \d+ members \d+ are ONLINE")
+"""How a member's check fails that is in its group, and lacks another one there."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def away_by_checks(nomad: NomadApi, namespace: str, member: Membership, job: str
     if said[job] is None:
         # A member is healthy where all are ONLINE.
         return "" if "" in said.values() else None
-    return said[job] if _NOT_WHOLE.fullmatch(said[job] or "") else ""
+    return said[job] if NOT_WHOLE.fullmatch(said[job] or "") else ""
 
 
 def _checked(nomad: NomadApi, namespace: str, job: str, group: str) -> str | None:

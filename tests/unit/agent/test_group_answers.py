@@ -19,6 +19,7 @@ from nomad_stateful.agent.membership.disk import Disk
 from nomad_stateful.agent.membership.http import Answers, serve
 from nomad_stateful.agent.membership.member import Member
 from nomad_stateful.agent.membership.watch import Seen, Watch
+from nomad_stateful.nomad.group_members import NOT_WHOLE
 from tests.unit.agent.group_world import FakeMember, Servers, group, has, keeper, offline, online
 
 
@@ -227,6 +228,8 @@ def test_the_member_that_begins_it_is_not_before_it_has(answers: Answers) -> Non
 def test_a_member_is_healthy_where_all_are_and_the_primary_has_made_the_accounts(answers: Answers) -> None:
     saw(answers, replace(online("member-1"), online=2))
     assert answers.why_not("/healthy", "") == "of 3 members 2 are ONLINE"
+    # By which `up` knows it where it reaches no agent.
+    assert NOT_WHOLE.fullmatch(str(answers.why_not("/healthy", "")))
     saw(answers, online("member-1"))
     assert answers.why_not("/healthy", "") == "databases and accounts are not made yet"
     answers.keeper.has_accounts = True
