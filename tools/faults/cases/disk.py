@@ -7,13 +7,14 @@ import random
 import re
 
 from nomad_stateful.nomad.running_job import Endpoint
-from tools.faults.lane import Lane
+from tools.faults.lane import HEALTH_TIMEOUT_S, Lane, addresses, settings_of
 from tools.faults.model import Fault
 from tools.faults.stack_settings import StackSettings
 from tools.trial.kernel import may_grow_mounted_ext4
-from tools.trial.running import ended_well
+from tools.trial.running import ended_well, eventually
 
 _BLOB_MIB = 4
+_FILLER = "filler"
 # What servers say of a full disk: the device is full, or the table is. Where one cannot go on it ends, and the
 # connection with it; it starts again on what it has acknowledged.
 _FULL = {"mysql": ("1021", "1114", ""), "postgres": ("53100", "")}
@@ -21,20 +22,36 @@ _FULL = {"mysql": ("1021", "1114", ""), "postgres": ("53100", "")}
 
 def mount_point(lane: Lane, client: str) -> str:
     """Where a client has staged the database's volume."""
-    mounts = lane.inside(client, "cat", "/proc/mounts").stdout
-    # A volume of a set has its number behind the name.
-    staged = re.compile(rf"/staging/.*/{lane.server.volume}(\[\d+\])?/")
-    points = [line.split()[1] for line in mounts.splitlines() if staged.search(line)]
+    points = _mount_points(lane, client)
     assert points, f"no volume of {lane.server.title} is mounted on {client}"
     return points[0]
 
 
-def _fill(lane: Lane, at: Endpoint) -> str:
-    """Fills the file system from outside but for a few MiB, the rest through the database; gives its path."""
-    filler = f"{mount_point(lane, at.node_name)}/filler"
+def _mount_points(lane: Lane, client: str) -> list[str]:
+    mounts = lane.inside(client, "cat", "/proc/mounts").stdout
+    # A volume of a set has its number behind the name.
+    staged = re.compile(rf"/staging/.*/{lane.server.volume}(\[\d+\])?/")
+    return [line.split()[1] for line in mounts.splitlines() if staged.search(line)]
+
+
+def _fill(lane: Lane, at: Endpoint) -> None:
+    """Fills the file system from outside but for a few MiB; the rest is filled through the database."""
+    filler = f"{mount_point(lane, at.node_name)}/{_FILLER}"
     script = 'fallocate --length "$(($(stat --file-system --format "%a * %S" "$(dirname "$1")") - 6291456))" "$1"'
     ended_well(lane.inside(at.node_name, "sh", "-c", script, "fill", filler))
-    return filler
+
+
+def make_room(lane: Lane, timeout_s: float = HEALTH_TIMEOUT_S) -> None:
+    """Removes what filled the volume, on the client that has it by now: what happens at the same time may move it."""
+    clients = addresses(settings_of(lane.stack))
+
+    def removed() -> bool | None:
+        found = [(client, f"{point}/{_FILLER}") for client in clients for point in _mount_points(lane, client)]
+        return 0 in [lane.inside(client, "rm", filler).returncode for client, filler in found] or None
+
+    what = "room is made on the full volume"
+    with lane.waits(what, timeout_s):
+        eventually(removed, timeout_s, what, lane.stack.diagnosis)
 
 
 def _write_until_full(lane: Lane, at: Endpoint) -> str:
@@ -71,12 +88,12 @@ def _go_on(lane: Lane) -> None:
 
 def _full_then_freed(lane: Lane, _draw: random.Random) -> str:
     at = lane.stack.server_endpoint()
-    filler = _fill(lane, at)
+    _fill(lane, at)
     try:
         said = _write_until_full(lane, at)
         lane.injected()
     finally:
-        lane.inside(at.node_name, "rm", "--force", filler)
+        make_room(lane)
     _go_on(lane)
     return f"{said}; room was made, and it went on"
 
@@ -88,7 +105,7 @@ def _full_then_grown(lane: Lane, _draw: random.Random) -> str:
     if volume["sizeGib"] > 1:
         return f"left out: the volume was grown to {volume['sizeGib']} GiB before. {_full_then_freed(lane, _draw)}"
     at = lane.stack.server_endpoint()
-    filler = _fill(lane, at)
+    _fill(lane, at)
     said = _write_until_full(lane, at)
     lane.injected()
     volume["sizeGib"] += 1
@@ -97,7 +114,7 @@ def _full_then_grown(lane: Lane, _draw: random.Random) -> str:
     lane.await_writes()
     now = lane.stack.server_endpoint()
     lane.stack.sql(now, "INSERT INTO bulk.blobs (body) VALUES (REPEAT('x', 4194304))")
-    lane.inside(now.node_name, "rm", "--force", filler)
+    make_room(lane)
     _go_on(lane)
     return f"{said}; grown to {volume['sizeGib']} GiB, it went on"
 
