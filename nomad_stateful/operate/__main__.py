@@ -12,6 +12,7 @@ from nomad_stateful.operate import (
     failover,
     group,
     listed_snapshots,
+    pages,
     recover,
     restore,
     sandbox,
@@ -113,7 +114,7 @@ def _run(known: argparse.Namespace) -> int:
         print(f"\nDATA IS MISSING\n{error}", file=sys.stderr)
         return 1
     except _EXPECTED as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {pages.located(str(error))}", file=sys.stderr)
         return int(getattr(error, "exit_status", 1))
     return 0
 

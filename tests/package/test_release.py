@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from nomad_stateful.version import VERSION
 from tests.package.conftest import run
 from tools import toolchain
 from tools.release import files
+from tools.wheel import TOP
 
 
 def test_two_builds_of_a_commit_are_the_same_and_the_sums_are_theirs(tmp_path: Path) -> None:
@@ -30,6 +33,18 @@ def test_two_builds_of_a_commit_are_the_same_and_the_sums_are_theirs(tmp_path: P
         first = tar.extractfile("requirements.txt")
         assert first is not None
         assert first.readline().decode() == f"./{wheel} --hash=sha256:{sums[wheel]}\n"
+
+
+def test_the_wheel_has_each_page_that_a_message_names(wheel: Path) -> None:
+    named = {
+        page
+        for path in (TOP / "nomad_stateful").rglob("*.py")
+        for page in re.findall(r"(?<![\w/.-])docs/[\w/.-]+\.md", path.read_text(encoding="utf-8"))
+    }
+    place = f"nomad_stateful-{VERSION}.data/data/share/doc/nomad-stateful"
+    with zipfile.ZipFile(wheel) as packed:
+        assert {f"{place}/{page}" for page in named} - set(packed.namelist()) == set()
+    assert "docs/runbook.md" in named
 
 
 @pytest.mark.nightly

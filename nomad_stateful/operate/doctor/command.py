@@ -4,6 +4,7 @@ import json
 import sys
 from argparse import ArgumentParser
 
+from nomad_stateful.operate import pages
 from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.doctor import report
 from nomad_stateful.operate.doctor.facts import Facts, Sources
@@ -27,7 +28,8 @@ def doctor(*, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report.as_json(results), indent=2))
     else:
-        print(rendered(report.coloured(report.text(results)), colour=takes_colour(sys.stdout)), file=obeyed(sys.stdout))
+        said = pages.located(report.text(results))
+        print(rendered(report.coloured(said), colour=takes_colour(sys.stdout)), file=obeyed(sys.stdout))
     if not report.is_ok(results):
         raise UnwellError("something is wrong: see above" if not as_json else report.summary(results))
 

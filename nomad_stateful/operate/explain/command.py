@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 from nomad_stateful.nomad.consumer_job import volume_ids
+from nomad_stateful.operate import pages
 from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.doctor.checks import replication
 from nomad_stateful.operate.doctor.facts import Facts, NotChecked, Sources
@@ -37,7 +38,8 @@ def explain(name: str, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"kind": kind, "name": name, "ok": not found, "reasons": list(map(asdict, found))}, indent=2))
     else:
-        print(rendered(coloured(text(kind, name, found)), colour=takes_colour(sys.stdout)), file=obeyed(sys.stdout))
+        said = pages.located(text(kind, name, found))
+        print(rendered(coloured(said), colour=takes_colour(sys.stdout)), file=obeyed(sys.stdout))
     if found:
         raise StuckError(f"{kind} {name} is held up: see above" if not as_json else found[0].what)
 

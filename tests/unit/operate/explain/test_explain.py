@@ -1,8 +1,10 @@
 """Why a job or volume is pending or stuck: each kind, from what Nomad and EC2 say of it, with the next command."""
 
 import json
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -385,6 +387,19 @@ def test_it_prints_the_reasons_and_fails(monkeypatch: pytest.MonkeyPatch, capsys
         "      next: pulumi up --refresh",
         "      more: docs/runbook.md",
     ]
+
+
+def test_a_page_that_a_wheel_has_brought_is_named_by_its_path(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    pages = tmp_path / "share/doc/nomad-stateful/docs"
+    pages.mkdir(parents=True)
+    world = Pending()
+    stopped(world)
+    with pytest.raises(StuckError):
+        explained(monkeypatch, world, as_json=False)
+    assert f"      more: {pages}/runbook.md" in capsys.readouterr().out.splitlines()
 
 
 def test_scripts_get_an_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

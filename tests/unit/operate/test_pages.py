@@ -1,0 +1,44 @@
+"""Where a message leads to a page: a clone has it by its name, and a wheel has brought it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from nomad_stateful.operate import __main__ as command_line
+from nomad_stateful.operate import pages, stack
+
+SAID = "see docs/volumes.md, Restore (docs/decisions/2026-11-22-adopt.md#why); my/docs/a.md and docs/ are others"
+
+
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where a wheel has put the pages."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    folder = tmp_path / "share/doc/nomad-stateful/docs"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_without_a_wheel_it_stays_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert pages.located(SAID) == SAID
+
+
+def test_each_page_has_the_path_where_the_wheel_has_put_it(brought: Path) -> None:
+    assert pages.located(SAID) == (
+        f"see {brought}/volumes.md, Restore ({brought}/decisions/2026-11-22-adopt.md#why); "
+        "my/docs/a.md and docs/ are others"
+    )
+
+
+def test_an_error_leads_there(
+    brought: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_words: object, **_more: object) -> None:
+        raise stack.StackError("it holds a volume: docs/runbook.md#what-holds-a-volume")
+
+    monkeypatch.setattr(stack, "choose", fail)
+    monkeypatch.setattr(sys, "argv", ["nomad-stateful", "status"])
+    assert command_line.main() == 1
+    assert capsys.readouterr().err == f"error: it holds a volume: {brought}/runbook.md#what-holds-a-volume\n"
