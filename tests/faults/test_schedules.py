@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from sandbox.machine import requirements
+from tests.unit.aws import REGION, account
 from tools.faults import checks
 from tools.faults.model import Fault, State
 from tools.faults.schedules import __main__ as command
-from tools.faults.schedules import play, report
+from tools.faults.schedules import play, report, zones
 from tools.faults.schedules.actions import COMMANDS, MOVE, every_action, pairs
 from tools.faults.schedules.model import Act, Schedule, Step, drawn, shrunk
 from tools.faults.schedules.play import Play
@@ -107,7 +108,8 @@ def lane(monkeypatch: pytest.MonkeyPatch) -> Any:
     """What a lane is to a schedule: nothing is left of it, and its writer writes."""
     monkeypatch.setattr(play, "bring", lambda of, state: setattr(of, "state", state))
     monkeypatch.setattr(play, "settle", lambda of: of.done.append("settled"))
-    monkeypatch.setattr(play, "Leftovers", lambda _lane: SimpleNamespace(look=lambda: None, delete=lambda: None))
+    monkeypatch.setattr(play, "bring_home", lambda _lane: None)
+    monkeypatch.setattr(play, "Leftovers", lambda _lane: SimpleNamespace(delete=lambda: None))
     monkeypatch.setattr(checks, "leftovers", lambda _lane: [])
     nothing: Callable[[], None] = lambda: None  # noqa: E731
     writer = SimpleNamespace(begin=nothing, end=nothing, moved=nothing, contradictions=list, verdicts={})
@@ -169,6 +171,17 @@ class Runs:
             results.append(Result(number, "", "schedules", problems=problems, seconds=1.5))
             append(made, results[-1])
         return results
+
+
+def test_what_every_move_has_left_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of one that was ended by the repair, between two of the schedule's own."""
+    with account() as ec2:
+        monkeypatch.setattr(zones, "volume_ids", lambda _lane: {})
+        left = zones.Leftovers(cast("Any", SimpleNamespace(stack=SimpleNamespace(ec2=ec2))))
+        own = [ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"] for _ in range(3)]
+        ec2.create_tags(Resources=own[:2], Tags=[{"Key": "nomad-stateful-left", "Value": "shop/dev/mysql"}])
+        left.delete()
+        assert [one["VolumeId"] for one in ec2.describe_volumes()["Volumes"]] == own[2:]
 
 
 def start(monkeypatch: pytest.MonkeyPatch, folder: Path, runs: Runs, *words: str) -> int:

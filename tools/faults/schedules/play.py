@@ -16,7 +16,7 @@ from tools.faults.cases.drain import node_command
 from tools.faults.lane import CLIENTS, Lane
 from tools.faults.model import Fault
 from tools.faults.runner import bring
-from tools.faults.schedules.actions import COMMANDS, MOVE
+from tools.faults.schedules.actions import COMMANDS
 from tools.faults.schedules.model import Act, Schedule, Step
 from tools.faults.schedules.zones import Leftovers, bring_home, end_move
 from tools.trial.running import ended_well
@@ -64,16 +64,13 @@ class Play:
     def _step(self, lane: Lane, step: Step, left: Leftovers) -> str:
         first = self.actions[step.acts[0].name]
         bring(lane, first.needs)
-        moves = any(act.name == MOVE for act in step.acts)
-        if moves:
-            left.look()
         if len(step.acts) == 1:
             seen = first.run(lane, _draw(step.acts[0]))
             lane.state = first.leaves
         else:
             seen = self._both(lane, step)
         if lane.state == "deployed":
-            _in_order(lane, left, moves=moves)
+            _in_order(lane, left)
         else:
             lane.writer.end()
         problems = lane.writer.contradictions()
@@ -123,12 +120,9 @@ def settle(lane: Lane) -> None:
     lane.await_writes()
 
 
-def _in_order(lane: Lane, left: Leftovers, *, moves: bool) -> None:
+def _in_order(lane: Lane, left: Leftovers) -> None:
     """The database at home, taking writes, and nothing left of what commands leave to their operator."""
-    if moves:
-        left.look()
-        bring_home(lane)
-        left.look()
+    bring_home(lane)
     lane.writer.begin()
     lane.await_writes()
     lane.writer.moved()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from subprocess import CompletedProcess
 from typing import Final
 
+from nomad_stateful.ebs.tags import LEFT_TAG
 from tools.faults.api_faults import repeated
 from tools.faults.checks import volume_ids
 from tools.faults.lane import Lane
@@ -63,18 +64,13 @@ class Leftovers:
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
         self._snapshots = self._found()
-        self._volumes: set[str] = set()
-
-    def look(self) -> None:
-        """Notes the stack's volumes as they are now, of which a move is to leave one."""
-        self._volumes |= set(volume_ids(self._lane).values())
 
     def delete(self) -> None:
-        """Deletes what was the stack's and is not any more, and every snapshot that was taken meanwhile."""
+        """Deletes the volumes that moves have left, and every snapshot that was taken meanwhile."""
         ec2, now = self._lane.stack.ec2, set(volume_ids(self._lane).values())
-        there = {one["VolumeId"] for one in ec2.describe_volumes()["Volumes"] if one["State"] == "available"}
-        for volume in self._volumes & there - now:
-            ec2.delete_volume(VolumeId=volume)
+        for one in ec2.describe_volumes(Filters=[{"Name": "tag-key", "Values": [LEFT_TAG]}])["Volumes"]:
+            if one["State"] == "available" and one["VolumeId"] not in now:
+                ec2.delete_volume(VolumeId=one["VolumeId"])
         for snapshot in self._found() - self._snapshots:
             ec2.delete_snapshot(SnapshotId=snapshot)
 
