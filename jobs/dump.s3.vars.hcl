@@ -20,6 +20,6 @@ s3 = {
   prefix     = "mysql/"
   region     = "us-west-2"
   endpoint   = ""
-  image      = "111122223333.dkr.ecr.us-west-2.amazonaws.com/nomad-stateful-agent:0.2.0"
+  image      = "111122223333.dkr.ecr.us-west-2.amazonaws.com/nomad-stateful-agent:0.3.0"
   memory_mib = 256
 }

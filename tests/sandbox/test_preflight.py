@@ -124,7 +124,7 @@ def test_jobs_whose_only_client_takes_no_more_are_warned_of_and_go_on(stack: Run
 def test_the_sandboxes_stack_keeps_every_rule(stack: Running) -> None:
     code, said = previewed(stack, lambda _config: None, *POLICIES)
     assert code == 0, said
-    assert "✅ nomad-stateful@v0.2.0" in said
+    assert "✅ nomad-stateful@v0.3.0" in said
     assert "[advisory]" not in said
 
 
