@@ -149,6 +149,10 @@ def _stale_claim(usage: VolumeUsage, claim: Claim, client: Client | None) -> Rec
     if usage.plugin_id and not usage.has_node_plugin(client):
         why = f"the node plugin must run on {client.name} to unmount the volume there"
         return RecoveryPlan(problem, [Step("by-hand", "", f"nomad plugin status -verbose {usage.plugin_id}", why)])
+    attachments = usage.attached.attachments if usage.attached else ()
+    if any(one.instance_id == client.instance_id and one.state == "busy" for one in attachments):
+        problem += f", and EC2 waits until {client.instance_id} has it unmounted, which Nomad does not ask for again"
+        return RecoveryPlan(problem, [_still_mounted(client.instance_id)])
     return RecoveryPlan(problem, [_await(usage, f"the node plugin on {client.name} unmounts it first")])
 
 
@@ -170,13 +174,17 @@ def _stray_attachment(usage: VolumeUsage, attachment: Attachment) -> RecoveryPla
         why = f"{client} has unmounted it and runs nothing that uses it; Nomad did not ask for the detachment"
         return RecoveryPlan(problem, [Step("ec2-detach", instance_id, _detach(usage, instance_id), why)])
     if attachment.state in {"detaching", "busy"}:
-        hint = (
-            "EC2 waits until nothing there has it mounted: unmount it in the instance, or stop the instance. Do not "
-            "force-detach: data that is not written yet would be lost"
-        )
-        return RecoveryPlan(problem, [Step("stop-instance", instance_id, _stop(instance_id), hint)])
+        return RecoveryPlan(problem, [_still_mounted(instance_id)])
     why = "without --force EC2 waits until it is unmounted"
     return RecoveryPlan(problem, [Step("by-hand", instance_id, _detach(usage, instance_id), why)])
+
+
+def _still_mounted(instance_id: str) -> Step:
+    why = (
+        "EC2 waits until nothing there has it mounted: unmount it in the instance, or stop the instance. Do not "
+        "force-detach: data that is not written yet would be lost"
+    )
+    return Step("stop-instance", instance_id, _stop(instance_id), why)
 
 
 def _await(usage: VolumeUsage, why: str) -> Step:

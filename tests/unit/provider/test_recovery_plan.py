@@ -92,6 +92,12 @@ SITUATIONS: dict[str, tuple[dict[str, Any], FakeEbs, str, list[str]]] = {
         "(complete) claims it",
         ["nomad plugin status -verbose ebs"],
     ),
+    "a claim without a live allocation, still mounted on its client": (
+        {"alloc": "complete"},
+        FakeEbs("busy", {INSTANCE: "running"}),
+        "(complete) claims it",
+        [STOP],
+    ),
     "the client is lost, its instance runs: it may write": (
         {"alloc": "lost", "client": "down"},
         FakeEbs("busy", {INSTANCE: "running"}),

@@ -111,6 +111,10 @@ def settle(lane: Lane) -> None:
         if found.state in {"draining", "ineligible"}:
             node_command(lane, "drain", "-disable", "-yes", found.id)
             node_command(lane, "eligibility", "-enable", found.id)
+    lane.await_plugins()
+    # What no node plugin has unmounted, nobody releases.
+    lane.operate("recover", lane.server.volume, "--yes", "--fence")
+    ended_well(lane.stack.sandbox(*lane.up_words, "--no-stack"))
     lane.writer.begin()
     end_move(lane)
     repeated(lane.up)
