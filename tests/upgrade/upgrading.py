@@ -82,12 +82,21 @@ def plan(stack: Running, version: str, folder: Path, edit: Callable[[str], str] 
 
 def _take_for_the_stacks_own(state: dict[str, Any], stack: Running) -> None:
     owners = {one["id"]: one["outputs"]["ownerId"] for one in _resources(stack) if one["type"] == OWNERSHIP}
-    for resource in state["deployment"]["resources"]:
+    resources = state["deployment"]["resources"]
+    today: dict[str, str] = {}
+    """Owners and indexes of jobs, by what they were."""
+    for resource in resources:
         if resource["type"] == OWNERSHIP:
-            resource["outputs"]["ownerId"] = owners[resource["id"]]
+            today[resource["outputs"]["ownerId"]] = resource["outputs"]["ownerId"] = owners[resource["id"]]
         if resource["type"] == "nomad:index/job:Job":
-            running = stack.nomad.get(f"job/{resource['id']}")
-            resource["outputs"]["modifyIndex"] = str(running["JobModifyIndex"])
+            now = str(stack.nomad.get(f"job/{resource['id']}")["JobModifyIndex"])
+            today[resource["outputs"]["modifyIndex"]] = resource["outputs"]["modifyIndex"] = now
+    # What waits for a job waits again where its owner or index is another one.
+    for values in (one.get(where) or {} for one in resources for where in ("inputs", "outputs")):
+        if values.get("ownerId") in today:
+            values["ownerId"] = today[values["ownerId"]]
+        if triggers := values.get("triggers"):
+            values["triggers"] = {key: today.get(value, value) for key, value in triggers.items()}
 
 
 def _resources(stack: Running) -> list[dict[str, Any]]:
