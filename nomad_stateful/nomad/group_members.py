@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadError
-from nomad_stateful.nomad.running_job import Endpoint, allocations, checks, endpoint_of, is_running, is_unheard, newest
+from nomad_stateful.nomad.running_job import Endpoint, allocations, checks, endpoint_of, is_unheard, newest_running
 
 ONLINE, OFFLINE, PRIMARY = "ONLINE", "OFFLINE", "PRIMARY"
 _TIMEOUT_S = 3.0
@@ -118,12 +118,12 @@ def of_job(job: Mapping[str, Any]) -> Membership | None:
 
 def missing(nomad: NomadApi, namespace: str, member: Membership, job: str, found: Sequence[MemberState]) -> str | None:
     """Returns who is away that `job` cannot stop without, by what the members said; "" if nobody, None if unknown."""
-    if is_mute(found, job):
-        return away_by_checks(nomad, namespace, member, job)
-    return others_away(found, job) if is_in_group(found, job) else ""
+    if _is_mute(found, job):
+        return _away_by_checks(nomad, namespace, member, job)
+    return _others_away(found, job) if _is_in_group(found, job) else ""
 
 
-def others_away(found: Sequence[MemberState], job: str) -> str:
+def _others_away(found: Sequence[MemberState], job: str) -> str:
     """Returns which other member is not ONLINE; "" if none.
 
     One that was paused says that it is for a while after the others have expelled it.
@@ -137,19 +137,19 @@ def _unseen(job: str, found: Sequence[MemberState]) -> str:
     return f"{job} is not heard by {', '.join(blind)}" if blind else ""
 
 
-def is_mute(found: Sequence[MemberState], job: str) -> bool:
+def _is_mute(found: Sequence[MemberState], job: str) -> bool:
     """Returns whether nobody says if a member is in its group, and one is silent."""
     says = any(one.is_online or (one.job == job and one.state) for one in found)
     return not says and any(one.silent for one in found)
 
 
-def is_in_group(found: Sequence[MemberState], job: str) -> bool:
+def _is_in_group(found: Sequence[MemberState], job: str) -> bool:
     """Returns whether a member is in a group that can go on: by what it says, or else by what another one sees."""
     own = next((one for one in found if one.job == job), MemberState(job))
     return own.is_online if own.state else any(job in one.view for one in found if one.is_online)
 
 
-def away_by_checks(nomad: NomadApi, namespace: str, member: Membership, job: str) -> str | None:
+def _away_by_checks(nomad: NomadApi, namespace: str, member: Membership, job: str) -> str | None:
     """Returns whether members that `job` cannot do without are away, by the checks that Nomad's clients make.
 
     "" where none is, or `job` itself is in no group; None where Nomad does not say, as where the checks are Consul's.
@@ -166,8 +166,7 @@ def away_by_checks(nomad: NomadApi, namespace: str, member: Membership, job: str
 
 def _checked(nomad: NomadApi, namespace: str, job: str, group: str) -> str | None:
     """Returns what the agent answered to its check: "" where the member is healthy, None where it gave no answer."""
-    running = [one for one in allocations(nomad, job, namespace) if one["TaskGroup"] == group and is_running(one)]
-    stub = newest(running)
+    stub = newest_running(allocations(nomad, job, namespace), group)
     said = next(iter(checks(nomad, stub, namespace).values()), None) if stub else None
     return None if said is None or said.startswith("nomad: ") else said
 

@@ -32,7 +32,7 @@ def endpoint(nomad: NomadApi, job_id: str, namespace: str, group: str, port_labe
 
 def endpoint_of(nomad: NomadApi, stubs: Iterable[Json], namespace: str, group: str, port_label: str) -> Endpoint | None:
     """Returns the newest running allocation of a group, of those that Nomad listed, or None. Raises NomadError."""
-    one = newest(stub for stub in stubs if stub["TaskGroup"] == group and is_running(stub))
+    one = newest_running(stubs, group)
     if one is None:
         return None
     allocation = nomad.get(f"allocation/{one['ID']}", namespace=namespace)
@@ -51,6 +51,11 @@ def allocations(nomad: NomadApi, job_id: str, namespace: str) -> list[Json]:
 def newest(stubs: Iterable[Json]) -> Json | None:
     """Returns the allocation that was made last, or None where there is none."""
     return max(stubs, key=lambda stub: int(stub["CreateIndex"]), default=None)
+
+
+def newest_running(stubs: Iterable[Json], group: str) -> Json | None:
+    """Returns the allocation of a group that runs and was made last, or None where none runs."""
+    return newest(stub for stub in stubs if stub["TaskGroup"] == group and is_running(stub))
 
 
 def is_running(stub: Mapping[str, Any]) -> bool:
