@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nomad_stateful.errors import ProviderError
+from nomad_stateful.errors import ProviderError, unsendable
 
 # botocore's own attempts, with backoff and jitter; a wait for a volume goes on after them.
 _RETRIES = 5
@@ -57,7 +57,7 @@ class AwsSession:
     def client(self, service: str, region: str) -> Any:
         """Returns a client of a service; "" is the region of the AWS configuration. Raises botocore's errors."""
         config = self._config
-        _refuse_no_credentials(self._session.get_credentials())
+        _refuse_unsendable(self._session.get_credentials())
         endpoints = {key: url for one in _list("endpoints", config.get("endpoints")) for key, url in one.items() if url}
         verify: Any = False if _flag(config, "insecure") else config.get("customCaBundle") or None
         return self._session.client(
@@ -139,7 +139,7 @@ class AwsSession:
         return boto3.Session(botocore_session=core, region_name=self._region or None)
 
 
-def _refuse_no_credentials(found: Any) -> None:
+def _refuse_unsendable(found: Any) -> None:
     """Raises ProviderError for fixed credentials that a request's headers cannot have: botocore would print them."""
     from botocore.credentials import Credentials
 
@@ -147,12 +147,8 @@ def _refuse_no_credentials(found: Any) -> None:
         return
     names = {"access_key": "access key", "secret_key": "secret key", "token": "session token"}
     for name, what in names.items():
-        value = getattr(found, name) or ""
-        if not (value.isascii() and value.isprintable() and value == value.strip()):
-            raise ProviderError(
-                f"the AWS {what} ({found.method}) is a value that is not shown: it has printable ASCII characters, and "
-                "no white space around them. Set it anew without what follows it, such as a line's end"
-            )
+        if why := unsendable(f"the AWS {what} ({found.method})", getattr(found, name) or ""):
+            raise ProviderError(why)
 
 
 def _parameters(key: str, role: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

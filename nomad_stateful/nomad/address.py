@@ -6,6 +6,8 @@ import os
 import re
 from typing import Final
 
+from nomad_stateful.errors import unsendable
+
 SOCKET: Final = "unix://"
 """Start of an address that is a socket's path, such as that of the API within each task:
 https://developer.hashicorp.com/nomad/api-docs/task-api."""
@@ -26,13 +28,8 @@ def refused(address: str, token: str) -> str:
             f"address (NOMAD_ADDR) is {without_user(address)!r}: it has to be http://HOST:PORT, https://HOST:PORT or "
             "unix://PATH. Correct it, for example to http://10.0.0.5:4646"
         )
-    if not (token.isascii() and token.isprintable() and token == token.strip()):
-        known = (name for name in _TOKENS if os.environ.get(name) == token)
-        return (
-            f"{next(known, 'secretId (or --token-file)')} is a value that is not shown: a token has printable ASCII "
-            "characters, and no white space around them. Set it anew without what follows it, such as a line's end"
-        )
-    return ""
+    known = (name for name in _TOKENS if os.environ.get(name) == token)
+    return unsendable(next(known, "secretId (or --token-file)"), token)
 
 
 def _is_url(address: str) -> bool:
