@@ -18,8 +18,6 @@ from nomad_stateful.operate import stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.stack import DatabaseOutputs
 
-_NOBODY = "no member is the primary: nobody can write"
-
 
 class GroupError(OperateError):
     """The database is a group, and the command is for a single server, or there is no primary; nothing was changed."""
@@ -27,11 +25,13 @@ class GroupError(OperateError):
 
 def states(nomad: NomadApi, server: DatabaseOutputs) -> list[MemberState]:
     """Returns what each member says, or why it cannot be asked."""
-    if not server.members:
-        return []
-    with ThreadPoolExecutor(len(server.members)) as pool:
-        asked = pool.map(lambda one: ask(nomad, server.namespace, one.job, server.kind.name), server.members)
-        return [replace(state, zone=one.zone) for state, one in zip(asked, server.members, strict=True)]
+    asked = _asked(nomad, server.namespace, [one.job for one in server.members], server.kind.name)
+    return [replace(state, zone=one.zone) for state, one in zip(asked, server.members, strict=True)]
+
+
+def _asked(nomad: NomadApi, namespace: str, jobs: Sequence[str], group: str) -> list[MemberState]:
+    with ThreadPoolExecutor(max(1, len(jobs))) as pool:
+        return list(pool.map(lambda job: ask(nomad, namespace, job, group), jobs))
 
 
 def problems(found: Sequence[MemberState]) -> Iterator[tuple[str, str]]:
@@ -43,8 +43,8 @@ def problems(found: Sequence[MemberState]) -> Iterator[tuple[str, str]]:
     if found and online < len(found):
         yield "", f"of {len(found)} members {online} are ONLINE"
     if found and not primaries:
-        nobody = "no member that answers is the primary" if any(one.silent for one in found) else _NOBODY
-        yield "", nobody
+        mute = any(one.silent for one in found)
+        yield "", "no member that answers is the primary" if mute else "no member is the primary: nobody can write"
     if len(primaries) > 1:
         yield "", f"there are {len(primaries)} primaries: {', '.join(primaries)}"
 
@@ -99,7 +99,7 @@ def others_away(nomad: NomadApi, namespace: str, job: str) -> str:
     member = group_members.of_job(ConsumerJob(nomad, namespace, job).read() or {})
     if member is None:
         return ""
-    found = [ask(nomad, namespace, one, member.name) for one in member.jobs]
+    found = _asked(nomad, namespace, member.jobs, member.name)
     away = group_members.missing(nomad, namespace, member, job, found)
     return "; ".join(map(str, found)) if away is None else away
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from operator import or_
@@ -28,16 +28,15 @@ def recovery_plan(
     found: Sequence[MemberState],
     volume_ids: Mapping[str, str],
     record: GroupRecord,
-    *,
-    serves: bool = False,
+    serves: Callable[[], bool],
 ) -> RecoveryPlan | None:
     """Returns what is wrong and the steps, all of them by hand; None where a member is the primary, and writes.
 
-    `record` says who begins the group, `serves` that a router leads to a primary. Raises NomadError, ProviderError.
+    `record` says who begins the group, `serves` whether a router leads to a primary. Raises NomadError, ProviderError.
     """
     primary = next((one for one in found if one.is_primary), None)
     mute = {one.job for one in found if one.silent}
-    if not found or (primary and not primary.problem) or (mute and serves):
+    if not found or (primary and not primary.problem) or (mute and serves()):
         return None
     held = {one.job: _transactions(one) for one in found if one.state}
     writes = "nobody that answers can write" if mute else "nobody can write"
@@ -98,9 +97,7 @@ def _silent(
                 "reached. How it is given up is said once its job is stopped, or Nomad has its client for lost"
             )
         yield Step("by-hand", own.job, f"nomad-stateful explain {own.job}", why)
-    for own in silent:
-        if own.job in mute:
-            continue
+    for own in (one for one in silent if one.job not in mute):
         why = (
             "only if it never comes back with its volume: this gives up what it alone has, which may be rows that "
             f"were acknowledged. {_EMPTY[0].upper()}{_EMPTY[1:]}"

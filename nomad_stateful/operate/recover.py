@@ -100,8 +100,11 @@ def _group(nomad: NomadApi, volume: str, tell: Callable[[str], None]) -> dict[st
         return {}
     ids = {name: str(one.get("id") or "") for name, one in (stack.outputs().get("volumes") or {}).items()}
     record = GroupRecord(nomad, server.namespace, server.service)
-    serves = any(one.passes for one in group.routers(nomad, server))
-    plan = group_recovery.recovery_plan(server, group.states(nomad, server), ids, record, serves=serves)
+
+    def serves() -> bool:
+        return any(one.passes for one in group.routers(nomad, server))
+
+    plan = group_recovery.recovery_plan(server, group.states(nomad, server), ids, record, serves)
     if plan is None:
         return {}
     tell(_text(f"group {server.service}", [plan]))
