@@ -68,11 +68,12 @@ def test_three_commands_in_an_empty_folder_make_a_stack_and_down_leaves_nothing(
         assert "All 10 rows were read back" in folder.shell(". .sandbox/env && nomad-stateful verify")
         assert "mysql" in folder.shell("nomad-stateful sandbox status")
         assert "compute.internal" in folder.shell("nomad-stateful sandbox ctl enter client-1 hostname")
-        assert "is cut off" in folder.shell("nomad-stateful sandbox ctl cut client-2")
-        assert "is connected" in folder.shell("nomad-stateful sandbox ctl heal client-2")
-        assert "is stopped" in folder.shell("nomad-stateful sandbox ctl stop client-2")
-        assert re.search(r"client-2\t.*\toff$", folder.shell("nomad-stateful sandbox ctl list"), re.MULTILINE)
-        assert "runs" in folder.shell("nomad-stateful sandbox ctl start client-2")
+        # In the zone that MySQL is not in.
+        assert "is cut off" in folder.shell("nomad-stateful sandbox ctl cut client-3")
+        assert "is connected" in folder.shell("nomad-stateful sandbox ctl heal client-3")
+        assert "is stopped" in folder.shell("nomad-stateful sandbox ctl stop client-3")
+        assert re.search(r"client-3\t.*\toff$", folder.shell("nomad-stateful sandbox ctl list"), re.MULTILINE)
+        assert "runs" in folder.shell("nomad-stateful sandbox ctl start client-3")
         # The volume is protected, here as on AWS.
         assert "protect" in folder.shell("nomad-stateful sandbox down", status=1)
         assert "running" in folder.shell(". .sandbox/env && nomad job status -short mysql-server")
