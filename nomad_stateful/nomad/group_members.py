@@ -158,10 +158,11 @@ def _away_by_checks(nomad: NomadApi, namespace: str, member: Membership, job: st
         said = {one: _checked(nomad, namespace, one, member.name) for one in (job, *member.jobs)}
     except NomadError:
         return None
-    if said[job] is None:
-        # A member is healthy where all are ONLINE.
-        return "" if "" in said.values() else None
-    return said[job] if NOT_WHOLE.fullmatch(said[job] or "") else ""
+    if (own := said.pop(job)) is not None:
+        return own if NOT_WHOLE.fullmatch(own) else ""
+    # A member is healthy where all are ONLINE. Or the others are, and this one is the one away.
+    without = f"of {len(member.jobs)} members {len(said)} are ONLINE"
+    return "" if "" in said.values() or {*said.values()} == {without} else None
 
 
 def _checked(nomad: NomadApi, namespace: str, job: str, group: str) -> str | None:

@@ -141,12 +141,21 @@ def test_where_no_agent_can_be_reached_nomads_checks_say_who_is_away(nomad: Fake
     assert change(nomad, MUTE, MUTE, MUTE)[1] == []
 
 
-@pytest.mark.parametrize(("output", "warns"), [("", False), (NOT_WHOLE, True)])
-def test_where_its_own_agent_answers_no_check_another_members_says_that_all_are_there(
-    nomad: FakeNomad, output: str, warns: bool
+@pytest.mark.parametrize(
+    ("outputs", "warns"),
+    [
+        ({"db-3": ""}, False),
+        ({"db-3": NOT_WHOLE}, True),
+        ({"db-1": NOT_WHOLE, "db-3": NOT_WHOLE}, False),
+        ({"db-1": NOT_WHOLE, "db-3": "the member is RECOVERING"}, True),
+    ],
+)
+def test_where_its_own_agent_answers_no_check_those_of_the_others_say_whether_it_is_the_one_away(
+    nomad: FakeNomad, outputs: dict[str, str], warns: bool
 ) -> None:
     check(nomad, "db-2", REFUSED)
-    check(nomad, "db-3", output)
+    for job, output in outputs.items():
+        check(nomad, job, output)
     _, logged = change(nomad, MUTE, MUTE, MUTE, limit_s=60)
     assert any("changes though" in line for line in logged) == warns
 
