@@ -13,7 +13,7 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.group_members import OFFLINE, MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
-from nomad_stateful.nomad.running_job import ENDED, allocations
+from nomad_stateful.nomad.running_job import ENDED, LIVE, allocations
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
@@ -92,7 +92,7 @@ class ReplicationGroup(DeclaredResource):
         record = self._record(inputs)
         others = [self._job(inputs, job) for job in inputs["others"]]
         decided = record.read()
-        if decided is None and not any(_live(job) for job in others):
+        if decided is None and not any(map(_may_run, others)):
             return
         progress = Progress(ctx, ctx.timeout_s or inputs["timeoutS"])
         self._await(progress, inputs, partial(self._not_begun_with_all, inputs, others))
@@ -180,6 +180,12 @@ def _is_stopped(job: ConsumerJob) -> bool:
 
 
 def _live(job: ConsumerJob) -> list[str]:
-    """Returns where allocations of a job run, or may: nobody has said that they ended."""
+    """Returns where allocations of a job run that its client has not said to have ended."""
     stubs = allocations(job.api, job.job_id, job.namespace)
-    return [str(stub["NodeName"]) for stub in stubs if stub["ClientStatus"] not in ENDED]
+    return [str(stub["NodeName"]) for stub in stubs if stub["ClientStatus"] in LIVE]
+
+
+def _may_run(job: ConsumerJob) -> bool:
+    """Returns whether a job runs, or Nomad does not hear of it, which may be so for ever once it is stopped."""
+    stubs = allocations(job.api, job.job_id, job.namespace)
+    return any(stub["ClientStatus"] not in ENDED for stub in stubs)

@@ -106,6 +106,17 @@ def test_members_that_nomad_does_not_hear_may_be_a_group_though_its_variable_is_
         dissolve(nomad, members, 0.05)
 
 
+def test_a_member_of_a_lost_client_which_was_stopped_is_not_waited_for(nomad: FakeNomad, members: Members) -> None:
+    """Nomad says nothing more of its allocation: the candidate says that it is alone."""
+
+    def stopped(_asked: object = None) -> None:
+        nomad.put("job/db-2/allocations", [{"NodeName": "lost", "ClientStatus": "unknown", "DesiredStatus": "stop"}])
+        members.running.remove("db-2")
+
+    nomad.after["DELETE job/db-2"] = stopped
+    assert dissolve(nomad, members) == INPUTS | GONE
+
+
 def test_a_member_that_does_not_end_keeps_the_next_one(nomad: FakeNomad, members: Members) -> None:
     members.stops = False
     with pytest.raises(ProviderError, match="db-2 ends on client-of-db-2"):
