@@ -11,6 +11,7 @@ from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.group_record import GroupRecord
+from nomad_stateful.nomad.running_job import ENDED
 from nomad_stateful.operate import group, group_recovery, stack
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.command import Checks, acts_unless_dry
@@ -29,6 +30,10 @@ STOP_TIMEOUT_S = 600.0
 COLLECTION_TIMEOUT_S = 480.0
 SETTLE_S = 5.0
 _SETTLE_POLL_S = 0.5
+
+
+class KeptError(OperateError):
+    """A replication group cannot do without what the step would stop; nothing was done."""
 
 
 class NotRecoveredError(OperateError):
@@ -143,18 +148,26 @@ def free(
     tell: Callable[[str], None] = _print,
 ) -> bool:
     """Prints the plans and runs the permitted steps until none is left; returns whether nothing is wrong."""
+    kept: list[Step] = []
     while True:
         one.plans = recovery_plans(one.volume.usage, wanted_free=False)
         tell(_text(one.volume.name, one.plans))
         # One step of each plan at a time: the next one depends on its result.
-        steps = dict.fromkeys(next((step for step in plan.steps if step not in one.ran), None) for plan in one.plans)
+        steps = dict.fromkeys(
+            next((step for step in plan.steps if step not in (*one.ran, *kept)), None) for plan in one.plans
+        )
         allowed = [step for step in steps if step is not None and permission.allows(step.action)]
         if not allowed:
             return not one.plans
         for step in allowed:
             tell(f"    running: {'waiting for Nomad' if step.action == 'await' else step.command}")
-            runner.run(step, one.volume.usage, again)
-            one.ran.append(step)
+            try:
+                runner.run(step, one.volume.usage, again)
+            except KeptError as error:
+                tell(f"    {error}")
+                kept.append(step)
+            else:
+                one.ran.append(step)
         one.volume = _settled(one.volume, again)
 
 
@@ -219,14 +232,17 @@ class StepRunner:
             raise OperateError(f"`{step.command}` is for the operator to decide")
 
     def _refuse_member(self, step: Step, usage: VolumeUsage) -> None:
-        """Raises OperateError where a replication group cannot do without the member that has the volume."""
-        for claim in usage.claims:
-            namespace = claim.namespace or usage.namespace
-            if claim.job_id and (away := group.others_away(self._nomad, namespace, claim.job_id)):
-                raise OperateError(
-                    f"{step.target} is not stopped: job {claim.job_id} is in a replication group that may go on with "
-                    f"it, though Nomad does not hear its client, and not without: {away}. Bring the other members "
-                    f"back first. If it is to be off all the same: `{step.command}`"
+        """Raises KeptError where a replication group cannot do without a member on the instance."""
+        client = usage.client_on(step.target)
+        there = (self._nomad.find(f"node/{client.id}/allocations") or []) if client else []
+        jobs = {(one["Namespace"], one["JobID"]) for one in there if one["ClientStatus"] not in ENDED}
+        jobs |= {(claim.namespace or usage.namespace, claim.job_id) for claim in usage.claims if claim.job_id}
+        for namespace, job in sorted(jobs):
+            if away := group.others_away(self._nomad, namespace, job):
+                raise KeptError(
+                    f"{step.target} is not stopped: job {job} is in a replication group that may go on with it, and "
+                    f"not without: {away}. Bring the other members back first, or run this where their clients can be "
+                    f"reached. If it is to be off all the same: `{step.command}`"
                 )
 
     def _stop(self, instance_id: str) -> None:

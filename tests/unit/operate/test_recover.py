@@ -148,6 +148,20 @@ def test_a_member_that_its_group_cannot_do_without_is_not_fenced(
     assert not stops
 
 
+def test_nor_is_an_instance_that_also_runs_a_member(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does that end the command: what is safe of other volumes is still done."""
+    away = {"db-2": "db-3 is RECOVERING"}
+    monkeypatch.setattr(group, "others_away", lambda _nomad, _namespace, job: away.get(job, ""))
+    there = [{"Namespace": "default", "JobID": job, "ClientStatus": "running"} for job in ("web", "db-2")]
+    nomad.put(f"node/{NODE}/allocations", there)
+    runner = StepRunner(nomad.client(RetryPolicy()), lambda: pytest.fail("EC2 is asked"))
+    told: list[str] = []
+    one = Recovery(stack_volume(CUT_OFF))
+    assert not recover.free(one, FENCE, runner, lambda: stack_volume(CUT_OFF), told.append)
+    assert one.ran == []
+    assert "i-0a is not stopped: job db-2 is in a replication group" in told[-2]
+
+
 def test_what_is_the_operators_to_decide_is_never_done(nomad: FakeNomad) -> None:
     step = Step("by-hand", "", "nomad job stop mysql-server", "why")
     with pytest.raises(OperateError, match="for the operator to decide"):
