@@ -125,7 +125,8 @@ def run() -> NoReturn:
         try:
             status = main()
         finally:
-            sys.stdout.flush()
+            if sys.stdout:
+                sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read the output has ended. What is left of it would be written once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
