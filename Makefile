@@ -180,7 +180,7 @@ wheel: bootstrap ## build dist/nomad_stateful-VERSION.whl and the sandbox's whee
 	@$(PY) -m tools.wheel
 
 .PHONY: release
-release: bootstrap ## make build/release/: wheels, sdist, plugin archives, schema, notes, SHA256SUMS (TWICE=1: compare two builds; TAG=vX.Y.Z)
+release: bootstrap ## make build/release/, as root: wheels, sdist, plugin archives, the agent's image, schema, notes, SHA256SUMS (TWICE=1: compare two builds; TAG=vX.Y.Z)
 	@$(PY) -m tools.release $(if $(TWICE),--twice) $(if $(TAG),--tag "$(TAG)")
 
 .PHONY: site

@@ -6,6 +6,7 @@ import re
 import subprocess
 import tarfile
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,12 @@ from tools.wheel import TOP
 
 
 def test_two_builds_of_a_commit_are_the_same_and_the_sums_are_theirs(tmp_path: Path) -> None:
-    sums = files.make(tmp_path / "one")
-    assert files.make(tmp_path / "two") == sums
+    def image(folder: Path) -> None:
+        (folder / "agent.tar").write_bytes(b"the agent's image")
+
+    sums = files.make(tmp_path / "one", image=image)
+    assert files.make(tmp_path / "two", image=image) == sums
+    assert sums.pop("agent.tar") == sha256(b"the agent's image").hexdigest()
     subprocess.run(["sha256sum", "--check", "--strict", files.SUMS], cwd=tmp_path / "one", check=True)
     platforms = ("darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64")
     archives = {f"pulumi-resource-nomad-csi-v{VERSION}-{one}.tar.gz" for one in platforms}

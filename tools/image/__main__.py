@@ -27,13 +27,15 @@ def name() -> str:
     return f"{agent.REPOSITORY}:{agent.tag()}"
 
 
-def on_debian(target: Path) -> None:
-    """Writes the image on Debian's packages, verified by its keys. Raises DockerError and PackageError."""
+def on_debian(folder: Path) -> Path:
+    """Writes the image on Debian's packages, verified by its keys; its file. Raises DockerError and PackageError."""
+    target = folder / f"{agent.REPOSITORY}-{agent.tag()}.tar"
     packages.ensure_packages([one for one in packages.SANDBOX if {"debootstrap", "gpgv"}.intersection(one.commands)])
     image = images.agent_image(images.base_layer())
     built = layers.provide(image.layers)
     target.parent.mkdir(exist_ok=True)
     archive.write(target, {image: built})
+    return target
 
 
 def on_base(base: str) -> None:
@@ -59,8 +61,7 @@ def main() -> int:
             on_base(base)
             print(f"{name()} is in docker, on {base}")
         else:
-            target = DIST / f"{agent.REPOSITORY}-{agent.tag()}.tar"
-            on_debian(target)
+            target = on_debian(DIST)
             print(f"{target} has {name()}: docker load --input {target}")
     except (DockerError, packages.PackageError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -6,6 +6,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from sandbox.docker.errors import DockerError
+from tools.image import __main__ as image
+from tools.packages import PackageError
 from tools.release import files
 from tools.wheel import TOP
 
@@ -19,14 +22,14 @@ def main() -> None:
     parser.add_argument("--tag", default="", help="the tag that is released: the version and its notes must be there")
     arguments = parser.parse_args()
     try:
-        sums = files.make(TARGET, arguments.tag)
+        sums = files.make(TARGET, arguments.tag, image.on_debian)
         if arguments.twice:
             with tempfile.TemporaryDirectory() as folder:
-                again = files.make(Path(folder))
+                again = files.make(Path(folder), image=image.on_debian)
             different = sorted(name for name, digest in sums.items() if again[name] != digest)
             if different:
                 sys.exit(f"error: two builds differ in {', '.join(different)}")
-    except files.ReleaseRefusedError as error:
+    except (files.ReleaseRefusedError, DockerError, PackageError) as error:
         sys.exit(f"error: {error}")
     except FileNotFoundError:
         sys.exit("error: the package installer is not in the cache: run `make bootstrap`")

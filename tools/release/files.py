@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ class ReleaseRefusedError(Exception):
     """The tag and the project do not say the same."""
 
 
-def make(target: Path, tag: str = "") -> dict[str, str]:
-    """Makes all files in a folder, which is emptied before, and returns the sum of each.
+def make(target: Path, tag: str = "", image: Callable[[Path], object] = lambda _: None) -> dict[str, str]:
+    """Makes all files in a folder, which is emptied before, and returns the sum of each; `image` writes the agent's.
 
     Raises ReleaseRefusedError where there is a tag, and it is not the version's or the changelog has no section of it.
     """
@@ -43,6 +44,7 @@ def make(target: Path, tag: str = "") -> dict[str, str]:
     (target / "schema.json").write_text(_indented(NomadCsiPlugin().schema()), encoding="utf-8")
     (target / "notes.md").write_text(said, encoding="utf-8")
     _plugin_archive(target, moment)
+    image(target)
     sums = {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(target.iterdir())}
     (target / SUMS).write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()), encoding="utf-8")
     return sums
