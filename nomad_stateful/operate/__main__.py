@@ -7,12 +7,12 @@ from typing import NoReturn
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from nomad_stateful import pages
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import (
     failover,
     group,
     listed_snapshots,
-    pages,
     recover,
     restore,
     sandbox,

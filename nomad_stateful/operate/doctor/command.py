@@ -4,7 +4,7 @@ import json
 import sys
 from argparse import ArgumentParser
 
-from nomad_stateful.operate import pages
+from nomad_stateful import pages
 from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.doctor import report
 from nomad_stateful.operate.doctor.facts import Facts, Sources

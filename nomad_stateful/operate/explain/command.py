@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
+from nomad_stateful import pages
 from nomad_stateful.nomad.consumer_job import volume_ids
-from nomad_stateful.operate import pages
 from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.doctor.checks import replication
 from nomad_stateful.operate.doctor.facts import Facts, NotChecked, Sources

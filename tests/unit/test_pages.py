@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from nomad_stateful import pages
 from nomad_stateful.operate import __main__ as command_line
-from nomad_stateful.operate import pages, stack
+from nomad_stateful.operate import stack
 
 SAID = "see docs/volumes.md, Restore (docs/decisions/2026-11-22-adopt.md#why); my/docs/a.md and docs/ are others"
 
