@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 
+from nomad_stateful.pages import located
 from nomad_stateful.plugin_server.stubs import engine_pb2, engine_pb2_grpc
 from nomad_stateful.visible import visible_lines
 from nomad_stateful.waiting import Severity
@@ -25,6 +26,11 @@ _SEVERITIES: dict[Severity, engine_pb2.LogSeverity.ValueType] = {
 }
 
 
+def told(message: str) -> str:
+    """Returns a message as the engine gets it: nothing that a terminal obeys, and where the pages are that it names."""
+    return visible_lines(located(message))
+
+
 class EngineLog:
     """Sends messages to the engine; without its address to nobody."""
 
@@ -41,7 +47,7 @@ class EngineLog:
             if self._stub is None:
                 self._stub = engine_pb2_grpc.EngineStub(grpc.insecure_channel(self.address, GRPC_OPTIONS))
         request = engine_pb2.LogRequest(
-            severity=_SEVERITIES[severity], message=visible_lines(message), urn=urn, streamId=0, ephemeral=ephemeral
+            severity=_SEVERITIES[severity], message=told(message), urn=urn, streamId=0, ephemeral=ephemeral
         )
         try:
             self._stub.Log(request, timeout=LOG_TIMEOUT_S)

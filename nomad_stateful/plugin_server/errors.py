@@ -11,11 +11,10 @@ import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.plugin_server.engine_log import EngineLog
+from nomad_stateful.plugin_server.engine_log import EngineLog, told
 from nomad_stateful.plugin_server.plugin import InitFailed, Plugin
 from nomad_stateful.plugin_server.stubs import provider_pb2, status_pb2
 from nomad_stateful.plugin_server.values import marshal
-from nomad_stateful.visible import visible_lines
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -52,7 +51,7 @@ def clean_errors(method: Method) -> Method:
             text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             message = f"the {self.plugin.name} plugin failed in {method.__name__} ({text}); --debug shows where"
             code, detail = grpc.StatusCode.UNKNOWN, None
-        message = visible_lines(message)
+        message = told(message)
         if detail is not None:
             packed = AnyMessage()
             packed.Pack(detail)
@@ -67,7 +66,7 @@ def init_failed(failed: InitFailed, secrets: Iterable[str]) -> RefusedError:
     detail = provider_pb2.ErrorResourceInitFailed(
         id=failed.id,
         properties=marshal(failed.outputs, secrets),
-        reasons=map(visible_lines, failed.reasons),
+        reasons=map(told, failed.reasons),
         inputs=marshal(failed.inputs, secrets),
     )
     return RefusedError(str(failed), grpc.StatusCode.UNKNOWN, detail)

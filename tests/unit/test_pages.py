@@ -8,6 +8,8 @@ import pytest
 from nomad_stateful import pages
 from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate import stack
+from nomad_stateful.plugin_server.engine_log import told
+from nomad_stateful.program.settings.errors import Problem, SettingsError
 
 SAID = "see docs/volumes.md, Restore (docs/decisions/2026-11-22-adopt.md#why); my/docs/a.md and docs/ are others"
 
@@ -43,3 +45,12 @@ def test_an_error_leads_there(
     monkeypatch.setattr(sys, "argv", ["nomad-stateful", "status"])
     assert command_line.main() == 1
     assert capsys.readouterr().err == f"error: it holds a volume: {brought}/runbook.md#what-holds-a-volume\n"
+
+
+def test_a_refused_setting_leads_there(brought: Path) -> None:
+    problem = Problem("mysqll", "set", "there is no such setting", "remove it (docs/config.md lists them all)")
+    assert f"Remove it ({brought}/config.md lists them all)." in str(SettingsError([problem]))
+
+
+def test_what_a_plugin_tells_the_engine_leads_there(brought: Path) -> None:
+    assert told("still mounted\ndocs/runbook.md") == f"still mounted\n{brought}/runbook.md"

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from nomad_stateful.pages import located
 from nomad_stateful.visible import visible
 
 
@@ -21,7 +22,7 @@ class Problem:
 
     def __str__(self) -> str:
         text = f"{self.key} is {self.value}: {self.rule}. {self.remedy[:1].upper()}{self.remedy[1:]}."
-        return visible(text)
+        return visible(located(text))
 
 
 class SettingsError(Exception):
