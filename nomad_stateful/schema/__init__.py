@@ -1,1 +1,1 @@
-"""What the plugin declares: one table of fields per resource, function and type, each in its own file."""
+"""What the plugin declares: one table of fields per resource, function and type."""

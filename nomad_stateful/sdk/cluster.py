@@ -8,7 +8,7 @@ from typing import Any
 
 import pulumi
 
-from nomad_stateful.schema.get_cluster import GET_CLUSTER, NODE, SERVER
+from nomad_stateful.schema.functions import GET_CLUSTER, NODE, SERVER
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from nomad_stateful.schema.get_service import GET_SERVICE
+from nomad_stateful.schema.functions import GET_SERVICE
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
-from nomad_stateful.schema.get_cluster import GET_CLUSTER
+from nomad_stateful.schema.functions import GET_CLUSTER
 from nomad_stateful.waiting import Context
 
 

@@ -10,7 +10,7 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.periodic_runs import failing_runs
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
-from nomad_stateful.schema.get_job import GET_JOB
+from nomad_stateful.schema.functions import GET_JOB
 from nomad_stateful.waiting import Context
 
 

@@ -15,7 +15,7 @@ from nomad_stateful.nomad.ownership import Claim, Holder
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
-from nomad_stateful.schema.get_owners import GET_OWNERS
+from nomad_stateful.schema.functions import GET_OWNERS
 from nomad_stateful.waiting import Context
 
 _PARALLEL = 8

@@ -10,7 +10,7 @@ from nomad_stateful.nomad.api import NomadApi, NomadApiError, is_transient
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.plugin_server.plugin import InvokeFailure, Props
 from nomad_stateful.provider.declared import DeclaredFunction
-from nomad_stateful.schema.get_placement import GET_PLACEMENT
+from nomad_stateful.schema.functions import GET_PLACEMENT
 from nomad_stateful.waiting import Context
 
 _NO_FAILURE: Props = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}

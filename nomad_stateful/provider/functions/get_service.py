@@ -8,7 +8,7 @@ from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredFunction
-from nomad_stateful.schema.get_service import GET_SERVICE
+from nomad_stateful.schema.functions import GET_SERVICE
 from nomad_stateful.waiting import Context
 
 

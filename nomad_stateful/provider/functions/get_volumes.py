@@ -10,7 +10,7 @@ from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.account import InAccount
 from nomad_stateful.provider.declared import DeclaredFunction
-from nomad_stateful.schema.get_volumes import GET_VOLUMES
+from nomad_stateful.schema.functions import GET_VOLUMES
 from nomad_stateful.waiting import Context
 
 
