@@ -11,7 +11,7 @@ from nomad_stateful.nomad import file_system_size, volume_claims, volume_expansi
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import Props
-from nomad_stateful.schema.volume_growth import EITHER, ONLINE, RESTART
+from nomad_stateful.schema.volumes import EITHER, ONLINE, RESTART
 from nomad_stateful.waiting import Context, Progress
 
 _NO_PERMISSION = "permission denied"

@@ -12,7 +12,7 @@ from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
 from nomad_stateful.provider.file_system_growth import FileSystemGrowth
-from nomad_stateful.schema.volume_growth import GROWN_WITHIN_S
+from nomad_stateful.schema.volumes import GROWN_WITHIN_S
 from nomad_stateful.waiting import Context
 
 

@@ -1,15 +1,19 @@
 """The provider's resources as classes; their properties are those of nomad_stateful/schema."""
 
-from nomad_stateful.schema.csi_volume_guard import CsiVolumeGuardProperties
-from nomad_stateful.schema.generated_secret import GeneratedSecretProperties
-from nomad_stateful.schema.job_health import JobHealthProperties
-from nomad_stateful.schema.ownership import OwnershipProperties
-from nomad_stateful.schema.plugin_health import PluginHealthProperties
-from nomad_stateful.schema.replication_group import ReplicationGroupProperties
-from nomad_stateful.schema.volume_growth import VolumeGrowthProperties
-from nomad_stateful.schema.volume_guard import VolumeGuardProperties
-from nomad_stateful.schema.volume_protection import VolumeProtectionProperties
-from nomad_stateful.schema.volume_release import VolumeReleaseProperties
+from nomad_stateful.schema.jobs import (
+    GeneratedSecretProperties,
+    JobHealthProperties,
+    OwnershipProperties,
+    PluginHealthProperties,
+    ReplicationGroupProperties,
+)
+from nomad_stateful.schema.volumes import (
+    CsiVolumeGuardProperties,
+    VolumeGrowthProperties,
+    VolumeGuardProperties,
+    VolumeProtectionProperties,
+    VolumeReleaseProperties,
+)
 from nomad_stateful.sdk.base import NomadCsiResource
 
 

@@ -12,7 +12,7 @@ from nomad_stateful.program.preflight import registrations
 from nomad_stateful.program.settings import Problem
 from nomad_stateful.program.settings.identity_rules import external_identity
 from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, NOMAD_JOB, OWNERSHIP
-from nomad_stateful.schema.ownership import NOTHING, UNCLAIMED
+from nomad_stateful.schema.jobs import NOTHING, UNCLAIMED
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.resources.volume_guard import final_snapshot
-from nomad_stateful.schema.csi_volume_guard import CSI_VOLUME_GUARD
+from nomad_stateful.schema.volumes import CSI_VOLUME_GUARD
 from nomad_stateful.waiting import Context
 
 # Nomad is not known to answer: what it would say is taken for granted.

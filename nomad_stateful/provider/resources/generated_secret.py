@@ -7,7 +7,7 @@ import string
 
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredResource
-from nomad_stateful.schema.generated_secret import GENERATED_SECRET
+from nomad_stateful.schema.jobs import GENERATED_SECRET
 from nomad_stateful.waiting import Context
 
 _ALPHABET = string.ascii_letters + string.digits

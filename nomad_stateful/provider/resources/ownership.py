@@ -12,7 +12,7 @@ from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, ReadResult, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
-from nomad_stateful.schema.ownership import NOTHING, OWNERSHIP
+from nomad_stateful.schema.jobs import NOTHING, OWNERSHIP
 from nomad_stateful.waiting import Context
 
 

@@ -17,7 +17,7 @@ from nomad_stateful.nomad.running_job import ENDED, LIVE, allocations
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
-from nomad_stateful.schema.replication_group import REPLICATION_GROUP
+from nomad_stateful.schema.jobs import REPLICATION_GROUP
 from nomad_stateful.waiting import Context, Pending, Progress
 
 _LOOK_EVERY_S = 1.0

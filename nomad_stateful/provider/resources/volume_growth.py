@@ -8,7 +8,7 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Props
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.file_system_growth import FileSystemGrowth
-from nomad_stateful.schema.volume_growth import VOLUME_GROWTH
+from nomad_stateful.schema.volumes import VOLUME_GROWTH
 from nomad_stateful.waiting import Context
 
 

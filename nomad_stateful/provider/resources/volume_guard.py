@@ -14,7 +14,7 @@ from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Pro
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_move
 from nomad_stateful.provider.account import ResourceInAccount
-from nomad_stateful.schema.volume_guard import VOLUME_GUARD
+from nomad_stateful.schema.volumes import VOLUME_GUARD
 from nomad_stateful.waiting import Context
 
 

@@ -15,7 +15,7 @@ from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, CheckFailure, 
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.provider.kept_file_system import KeptFileSystem, restart_id
-from nomad_stateful.schema.volume_protection import VOLUME_PROTECTION
+from nomad_stateful.schema.volumes import VOLUME_PROTECTION
 from nomad_stateful.waiting import Context, Progress
 
 _ONCE = ("earlierSizeGib", "earlierRestartId")

@@ -10,7 +10,7 @@ from nomad_stateful.nomad import file_system_size, volume_claims
 from nomad_stateful.nomad.api import NomadApiError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.resources.volume_growth import VolumeGrowth
-from nomad_stateful.schema.volume_growth import MODES
+from nomad_stateful.schema.volumes import MODES
 from nomad_stateful.waiting import Context, Progress
 from tests.fake_nomad import FakeNomad
 
