@@ -1,6 +1,6 @@
 """The provider's configuration: how Nomad is reached, and in which AWS account the volumes are."""
 
-from nomad_stateful.schema import aws_place
+from nomad_stateful.schema.common import account_id
 from nomad_stateful.schema.fields import boolean, text
 from nomad_stateful.schema.properties import Boolean, Properties, Text
 
@@ -22,7 +22,7 @@ class ProviderProperties(Properties):
         default=None,
     )
     aws_region: Text = text("AWS region of the volumes; by default the AWS configuration's.", default=None)
-    aws_account_id: Text = aws_place.account_id("AWS account of the volumes; each resource remembers its own.")
+    aws_account_id: Text = account_id("AWS account of the volumes; each resource remembers its own.")
     aws_config: Text = text(
         "The aws provider's configuration as JSON; by default all of it is in the environment.",
         secret=True,

@@ -1,6 +1,6 @@
 """The fields of the resources that jobs and plugins have: their health, ids, groups and secrets."""
 
-from nomad_stateful.schema import aws_place, rules, timeouts
+from nomad_stateful.schema import common, rules
 from nomad_stateful.schema.fields import boolean, integer, mapping, text, texts
 from nomad_stateful.schema.properties import Boolean, Integer, Properties, RequiredText, Text, TextMap, Texts, computed
 
@@ -27,7 +27,7 @@ class PluginHealthProperties(Properties):
         "Topology keys in which the driver names a node's zone, the preferred one first.",
         rule=rules.unique_names('For example ["topology.ebs.csi.aws.com/zone"]'),
     )
-    timeout_s: Integer = timeouts.seconds("Seconds to wait before failing.", 300)
+    timeout_s: Integer = common.seconds("Seconds to wait before failing.", 300)
     triggers: TextMap = mapping("Any values; when one changes, the plugin's health is waited for again.")
     provider = computed(text("Name the driver reports."))
     provider_version = computed(text("Version the driver reports."))
@@ -40,9 +40,6 @@ class PluginHealthProperties(Properties):
     zones_healthy = computed(mapping("Healthy node plugins by availability zone.", "integer"))
 
 
-PLUGIN_HEALTH = PluginHealthProperties.table
-
-
 class JobHealthProperties(Properties):
     """Exists once the newest version of a job runs and passes its checks."""
 
@@ -50,7 +47,7 @@ class JobHealthProperties(Properties):
     group: RequiredText = text(
         "The job's group that must run.", required=True, replaces=True, rule=rules.name("server")
     )
-    namespace: Text = text("The job's Nomad namespace.", default="default", replaces=True, rule=rules.name("default"))
+    namespace: Text = common.namespace("The job's Nomad namespace.")
     allocations: Integer = integer(
         "Allocations that have to be healthy; of a system job at least so many, and all that are placed.",
         default=1,
@@ -64,19 +61,16 @@ class JobHealthProperties(Properties):
     )
     triggers: TextMap = mapping("Any values; when one changes, the job's health is waited for again.")
     region: Text = text("AWS region of the job's EBS volumes; by default the provider's.", default="")
-    account_id: Text = aws_place.account_id(
+    account_id: Text = common.account_id(
         "AWS account of the job's EBS volumes; by default the provider's. Where it is known, what keeps the "
         "job waiting is looked for in EC2: an attachment that nothing claims, uses or has mounted is detached, any "
         "other is named."
     )
-    aws_config: Text = aws_place.AWS_CONFIG
-    timeout_s: Integer = timeouts.seconds("Seconds to wait before failing.", 300)
+    aws_config: Text = common.AWS_CONFIG
+    timeout_s: Integer = common.seconds("Seconds to wait before failing.", 300)
     owner_id: Text = text("Owner id of the claim to the job, if there is one: deletion stops at another's.", default="")
     allocation_id = computed(text("The healthy allocation."))
     node_name = computed(text("The client it runs on."))
-
-
-JOB_HEALTH = JobHealthProperties.table
 
 
 KINDS = ("job", "volume")
@@ -95,7 +89,7 @@ class OwnershipProperties(Properties):
     resource_id: RequiredText = text(
         "Id of the job or volume in Nomad.", required=True, replaces=True, rule=rules.volume_name()
     )
-    namespace: Text = text("Its Nomad namespace.", default="default", replaces=True, rule=rules.name("default"))
+    namespace: Text = common.namespace("Its Nomad namespace.")
     stack: RequiredText = text(
         "Full name of the stack, organization/project/stack, for those who meet the claim.",
         required=True,
@@ -109,16 +103,13 @@ class OwnershipProperties(Properties):
     owner_id = computed(text("Random; it stands in the claim."))
 
 
-OWNERSHIP = OwnershipProperties.table
-
-
 class ReplicationGroupProperties(Properties):
     """The decision which member begins a database's replication group, and the group's id."""
 
     job_id: RequiredText = text(
         "Id of the job that leads to the group.", required=True, replaces=True, rule=rules.volume_name()
     )
-    namespace: Text = text("Its Nomad namespace.", default="default", replaces=True, rule=rules.name("default"))
+    namespace: Text = common.namespace("Its Nomad namespace.")
     candidate: RequiredText = text(
         "Job of the member that is to begin it, unless that is decided already.",
         required=True,
@@ -131,12 +122,9 @@ class ReplicationGroupProperties(Properties):
     )
     others: Texts = texts("Jobs of the other members, for a group that is dissolved.", default=[])
     member_group: Text = text("Group of the members' jobs, such as mysql, for a group that is dissolved.", default="")
-    timeout_s: Integer = timeouts.seconds("Seconds that dissolving it may take.", 300)
+    timeout_s: Integer = common.seconds("Seconds that dissolving it may take.", 300)
     first = computed(text("Job of the member that begins it; empty once it is dissolved."))
     group_id = computed(text("A UUID, under which the group's transactions are numbered; empty once it is dissolved."))
-
-
-REPLICATION_GROUP = ReplicationGroupProperties.table
 
 
 MIN_LENGTH = 8
@@ -154,6 +142,3 @@ class GeneratedSecretProperties(Properties):
     )
     keepers: TextMap = mapping("Any values; when one changes, a new secret is generated.", replaces=True)
     result = computed(text("The secret: letters and digits, at least one of each kind.", secret=True))
-
-
-GENERATED_SECRET = GeneratedSecretProperties.table

@@ -1,7 +1,7 @@
 """The fields of the resources that a volume has: what guards, protects, grows and releases it."""
 
-from nomad_stateful.schema import rules, timeouts
-from nomad_stateful.schema.aws_place import ACCOUNT_ID, AWS_CONFIG, REGION
+from nomad_stateful.schema import common, rules
+from nomad_stateful.schema.common import ACCOUNT_ID, AWS_CONFIG, REGION
 from nomad_stateful.schema.fields import boolean, integer, mapping, text, texts
 from nomad_stateful.schema.properties import (
     Boolean,
@@ -57,9 +57,6 @@ class VolumeGuardProperties(Properties):
     )
 
 
-VOLUME_GUARD = VolumeGuardProperties.table
-
-
 ATTACHMENT_MODE = text(
     "file-system or block-device; refused when it changes.",
     default="file-system",
@@ -110,9 +107,6 @@ class CsiVolumeGuardProperties(Properties):
     final_snapshot: Boolean = FINAL_SNAPSHOT
 
 
-CSI_VOLUME_GUARD = CsiVolumeGuardProperties.table
-
-
 GROWN_WITHIN_S = 180
 ONLINE, RESTART, EITHER = "online", "restart", "online-or-restart"
 MODES = (EITHER, ONLINE, RESTART)
@@ -138,18 +132,13 @@ class VolumeGrowthProperties(Properties):
         required=True,
         rule=rules.whole_number(1, LARGEST_GIB, "It is in GiB"),
     )
-    namespace: Text = text(
-        "Nomad namespace of the volume.", default="default", replaces=True, rule=rules.name("default")
-    )
+    namespace: Text = common.namespace("Nomad namespace of the volume.")
     registration_id: Text = text("Any value of the registration, which has to exist first.", default="")
     mount_flags: Texts = MOUNT_FLAGS
     secrets: TextMap = SECRETS
     mode: Text = MODE
-    timeout_s: Integer = timeouts.seconds("Seconds that growing online may take.", GROWN_WITHIN_S)
+    timeout_s: Integer = common.seconds("Seconds that growing online may take.", GROWN_WITHIN_S)
     restart_id = computed(RESTART_ID)
-
-
-VOLUME_GROWTH = VolumeGrowthProperties.table
 
 
 class VolumeProtectionProperties(Properties):
@@ -178,7 +167,7 @@ class VolumeProtectionProperties(Properties):
     region: Text = REGION
     account_id: Text = ACCOUNT_ID
     aws_config: Text = AWS_CONFIG
-    timeout_s: Integer = timeouts.seconds("Seconds that the snapshot may take.", 3600)
+    timeout_s: Integer = common.seconds("Seconds that the snapshot may take.", 3600)
     registered_in: Text = text("Nomad namespace in which `volumeName` is, or will be, registered.", default="")
     attachment_mode: Text = ATTACHMENT_MODE
     fs_type: Text = FS_TYPE
@@ -200,19 +189,11 @@ class VolumeProtectionProperties(Properties):
     restart_id = computed(RESTART_ID)
 
 
-VOLUME_PROTECTION = VolumeProtectionProperties.table
-
-
 class VolumeReleaseProperties(Properties):
     """Between a volume's consumer and its registration; its deletion waits until the volume is released."""
 
     volume_id: RequiredText = text("Id of the volume in Nomad.", required=True, replaces=True, rule=rules.volume_name())
-    namespace: Text = text(
-        "Nomad namespace of the volume and its consumer.",
-        default="default",
-        replaces=True,
-        rule=rules.name("default"),
-    )
+    namespace: Text = common.namespace("Nomad namespace of the volume and its consumer.")
     backend: Text = text(
         'Where the storage is: "ebs" also waits until EC2 has the volume detached, "none" for Nomad alone.',
         default="ebs",
@@ -231,8 +212,5 @@ class VolumeReleaseProperties(Properties):
     triggers: TextMap = mapping(
         "Any values; when one changes, the consumer is about to: it is waited for until Nomad attaches and detaches."
     )
-    timeout_s: Integer = timeouts.seconds("Seconds that each wait may take.", 300)
+    timeout_s: Integer = common.seconds("Seconds that each wait may take.", 300)
     release_id = computed(text("Random, new with each creation: lets a consumer follow a replacement."))
-
-
-VOLUME_RELEASE = VolumeReleaseProperties.table

@@ -13,7 +13,7 @@ from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.resources.volume_guard import final_snapshot
-from nomad_stateful.schema.volumes import CSI_VOLUME_GUARD
+from nomad_stateful.schema.volumes import CsiVolumeGuardProperties
 from nomad_stateful.waiting import Context
 
 # Nomad is not known to answer: what it would say is taken for granted.
@@ -23,7 +23,7 @@ _UNKNOWN: Mapping[str, Any] = {}
 class CsiVolumeGuard(DeclaredResource):
     """Remembers how a volume was made and formatted; the volume in Nomad depends on it."""
 
-    table = CSI_VOLUME_GUARD
+    table = CsiVolumeGuardProperties.table
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api

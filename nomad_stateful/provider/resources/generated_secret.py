@@ -7,7 +7,7 @@ import string
 
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.provider.declared import DeclaredResource
-from nomad_stateful.schema.jobs import GENERATED_SECRET
+from nomad_stateful.schema.jobs import GeneratedSecretProperties
 from nomad_stateful.waiting import Context
 
 _ALPHABET = string.ascii_letters + string.digits
@@ -25,7 +25,7 @@ def generate(length: int) -> str:
 class GeneratedSecret(DeclaredResource):
     """Generated once; a change of `length` or `keepers` makes a new one."""
 
-    table = GENERATED_SECRET
+    table = GeneratedSecretProperties.table
     why_no_import = "its id does not hold the secret"
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:

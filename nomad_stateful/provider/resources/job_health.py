@@ -20,7 +20,7 @@ from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Props, ReadResult
 from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.recovery.stray_attachments import StrayAttachments
-from nomad_stateful.schema.jobs import JOB_HEALTH
+from nomad_stateful.schema.jobs import JobHealthProperties
 from nomad_stateful.waiting import Context, Progress
 
 # What takes longer may be kept from its volume by an attachment that nothing claims.
@@ -35,7 +35,7 @@ class JobHealth(ResourceInAccount):
     job that is attached where nothing claims or uses it is detached there, in the account that is given.
     """
 
-    table = JOB_HEALTH
+    table = JobHealthProperties.table
     remembers = False  # it asks while it waits, and nothing afterwards
 
     def __init__(self, api: Callable[[], NomadApi], ebs: Callable[[AwsPlace], EbsVolumes] = EbsVolumes) -> None:

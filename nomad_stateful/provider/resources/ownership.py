@@ -12,7 +12,7 @@ from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, ReadResult, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
-from nomad_stateful.schema.jobs import NOTHING, OWNERSHIP
+from nomad_stateful.schema.jobs import NOTHING, OwnershipProperties
 from nomad_stateful.waiting import Context
 
 
@@ -23,7 +23,7 @@ class Ownership(DeclaredResource):
     of a claim that may be. Where it is otherwise by then, nothing is taken.
     """
 
-    table = OWNERSHIP
+    table = OwnershipProperties.table
     why_no_import = "it is nothing without the stack"
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:

@@ -14,7 +14,7 @@ from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Diff, Kind, Props, ReadResult, input_diff
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider.declared import DeclaredResource
-from nomad_stateful.schema.jobs import PLUGIN_HEALTH
+from nomad_stateful.schema.jobs import PluginHealthProperties
 from nomad_stateful.waiting import Context, Progress
 
 # What a new version of the driver may change; topology keys it keeps, or its volumes would be lost.
@@ -30,7 +30,7 @@ _SLOW_S = 15.0
 class PluginHealth(DeclaredResource):
     """Waits in create, and again in update when `triggers` or what is asked for changed."""
 
-    table = PLUGIN_HEALTH
+    table = PluginHealthProperties.table
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._api = api

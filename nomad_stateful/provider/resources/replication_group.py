@@ -17,7 +17,7 @@ from nomad_stateful.nomad.running_job import ENDED, LIVE, allocations
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, input_diff
 from nomad_stateful.provider.declared import DeclaredResource
-from nomad_stateful.schema.jobs import REPLICATION_GROUP
+from nomad_stateful.schema.jobs import ReplicationGroupProperties
 from nomad_stateful.waiting import Context, Pending, Progress
 
 _LOOK_EVERY_S = 1.0
@@ -31,7 +31,7 @@ class ReplicationGroup(DeclaredResource):
     candidate's job has ended: where it is to be a group again, that is another one.
     """
 
-    table = REPLICATION_GROUP
+    table = ReplicationGroupProperties.table
     why_no_import = "it is nothing without its members"
 
     def __init__(

@@ -8,14 +8,14 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Props
 from nomad_stateful.provider.declared import DeclaredResource
 from nomad_stateful.provider.file_system_growth import FileSystemGrowth
-from nomad_stateful.schema.volumes import VOLUME_GROWTH
+from nomad_stateful.schema.volumes import VolumeGrowthProperties
 from nomad_stateful.waiting import Context
 
 
 class VolumeGrowth(DeclaredResource):
     """Stands between a volume's registration and its consumer, which restarts when `restartId` changes."""
 
-    table = VOLUME_GROWTH
+    table = VolumeGrowthProperties.table
 
     def __init__(self, api: Callable[[], NomadApi]) -> None:
         self._file_system = FileSystemGrowth(api)

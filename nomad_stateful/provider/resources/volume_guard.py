@@ -14,14 +14,14 @@ from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Pro
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_move
 from nomad_stateful.provider.account import ResourceInAccount
-from nomad_stateful.schema.volumes import VOLUME_GUARD
+from nomad_stateful.schema.volumes import VolumeGuardProperties
 from nomad_stateful.waiting import Context
 
 
 class VolumeGuard(ResourceInAccount):
     """Remembers a volume's zone, size and origin; the volume depends on it, so that a refusal stops the volume too."""
 
-    table = VOLUME_GUARD
+    table = VolumeGuardProperties.table
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ def _elsewhere(olds: Props, news: Props, key: str, what: str) -> CheckFailure:
 
 
 def _changed(olds: Props, news: Props, key: str) -> bool:
-    old, new = olds.get(key, VOLUME_GUARD.inputs[key].default), news[key]
+    old, new = olds.get(key, VolumeGuardProperties.table.inputs[key].default), news[key]
     return old != new if not contains_unknown([old, new]) else False
 
 

@@ -15,7 +15,7 @@ from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, CheckFailure, 
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.provider.kept_file_system import KeptFileSystem, restart_id
-from nomad_stateful.schema.volumes import VOLUME_PROTECTION
+from nomad_stateful.schema.volumes import VolumeProtectionProperties
 from nomad_stateful.waiting import Context, Progress
 
 _ONCE = ("earlierSizeGib", "earlierRestartId")
@@ -27,7 +27,7 @@ class VolumeProtection(ResourceInAccount):
     Of a volume that Pulumi makes and registers (`registeredIn`) it keeps the file system, too.
     """
 
-    table = VOLUME_PROTECTION
+    table = VolumeProtectionProperties.table
     why_no_import = "it is nothing in AWS"
 
     def __init__(

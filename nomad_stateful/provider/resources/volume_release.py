@@ -24,7 +24,7 @@ from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.recovery import stray_attachments, volume_usage
 from nomad_stateful.recovery.plan import recovery_plans
 from nomad_stateful.recovery.volume_usage import VolumeUsage
-from nomad_stateful.schema.volumes import VOLUME_RELEASE
+from nomad_stateful.schema.volumes import VolumeReleaseProperties
 from nomad_stateful.waiting import Backoff, Context, Pending, Progress, Stopwatch
 
 EC2_POLL_S = 1.0
@@ -43,7 +43,7 @@ class VolumeRelease(ResourceInAccount):
     member stays as it is until the others are ONLINE.
     """
 
-    table = VOLUME_RELEASE
+    table = VolumeReleaseProperties.table
 
     def __init__(
         self,
