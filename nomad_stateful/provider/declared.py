@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Function, Props, ReadResult, ResourceType
 from nomad_stateful.schema.tables import FunctionTable, ResourceTable
 from nomad_stateful.waiting import Context
@@ -43,6 +45,17 @@ class DeclaredResource(ResourceType):
             name = f"{'an' if self.table.name[0] in 'AEIOU' else 'a'} {self.table.name}"
             raise ProviderError(f"{name} cannot be imported: {self.why_no_import}. Create a new one")
         return ReadResult(id, inputs, state)
+
+    def delete(self, ctx: Context, id: str, state: Props) -> None:
+        """Removes nothing: what most types know goes with the stack's state."""
+
+
+class OnCluster:
+    """What asks Nomad."""
+
+    def __init__(self, api: Callable[[], NomadApi]) -> None:
+        """`api` returns the cluster, and connects to it on first use."""
+        self._api = api
 
 
 class DeclaredFunction(Function):

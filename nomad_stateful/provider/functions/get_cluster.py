@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.plugin_server.plugin import Props
-from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.provider.declared import DeclaredFunction, OnCluster
 from nomad_stateful.schema.functions import GET_CLUSTER
 from nomad_stateful.waiting import Context
 
 
-class GetCluster(DeclaredFunction):
+class GetCluster(OnCluster, DeclaredFunction):
     """Reads the servers' versions and every client's version, zone, state, drivers and resources."""
 
     table = GET_CLUSTER
-
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         self.table.arguments(args)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.periodic_runs import failing_runs
 from nomad_stateful.plugin_server.plugin import Props
-from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.provider.declared import DeclaredFunction, OnCluster
 from nomad_stateful.schema.functions import GET_JOB
 from nomad_stateful.waiting import Context
 
 
-class GetJob(DeclaredFunction):
+class GetJob(OnCluster, DeclaredFunction):
     """The job as it is registered now; not there is no error."""
 
     table = GET_JOB
-
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         namespace = self.table.arguments(args)["namespace"]

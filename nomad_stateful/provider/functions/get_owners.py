@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,20 +14,17 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.ownership import Claim, Holder
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.plugin_server.plugin import Props
-from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.provider.declared import DeclaredFunction, OnCluster
 from nomad_stateful.schema.functions import GET_OWNERS
 from nomad_stateful.waiting import Context
 
 _PARALLEL = 8
 
 
-class GetOwners(DeclaredFunction):
+class GetOwners(OnCluster, DeclaredFunction):
     """Asks once for all jobs, once for all registrations, and by itself for each claim and what is in no list."""
 
     table = GET_OWNERS
-
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         wanted = self.table.arguments(args)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi, NomadApiError, is_transient
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.plugin_server.plugin import InvokeFailure, Props
-from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.provider.declared import DeclaredFunction, OnCluster
 from nomad_stateful.schema.functions import GET_PLACEMENT
 from nomad_stateful.waiting import Context
 
 _NO_FAILURE: Props = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}
 
 
-class GetPlacement(DeclaredFunction):
+class GetPlacement(OnCluster, DeclaredFunction):
     """Plans a copy of a job without its CSI volumes, which need not be registered yet."""
 
     table = GET_PLACEMENT
-
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         wanted = self.table.arguments(args)

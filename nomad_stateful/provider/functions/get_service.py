@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from nomad_stateful.nomad import running_job
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.plugin_server.plugin import Props
-from nomad_stateful.provider.declared import DeclaredFunction
+from nomad_stateful.provider.declared import DeclaredFunction, OnCluster
 from nomad_stateful.schema.functions import GET_SERVICE
 from nomad_stateful.waiting import Context
 
 
-class GetService(DeclaredFunction):
+class GetService(OnCluster, DeclaredFunction):
     """The newest running allocation of a job's group and the address of its port; empty while none runs."""
 
     table = GET_SERVICE
-
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
 
     def invoke(self, ctx: Context, args: Props) -> Props:
         namespace = self.table.arguments(args)["namespace"]

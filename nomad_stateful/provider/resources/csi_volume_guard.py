@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Props
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.declared import DeclaredResource, OnCluster
 from nomad_stateful.provider.resources.volume_guard import final_snapshot
 from nomad_stateful.schema.volumes import CsiVolumeGuardProperties
 from nomad_stateful.waiting import Context
@@ -20,13 +19,10 @@ from nomad_stateful.waiting import Context
 _UNKNOWN: Mapping[str, Any] = {}
 
 
-class CsiVolumeGuard(DeclaredResource):
+class CsiVolumeGuard(OnCluster, DeclaredResource):
     """Remembers how a volume was made and formatted; the volume in Nomad depends on it."""
 
     table = CsiVolumeGuardProperties.table
-
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
 
     def check(self, ctx: Context, olds: Props, news: Props) -> Checked:
         inputs, failures = self.table.checked(news)
@@ -39,9 +35,6 @@ class CsiVolumeGuard(DeclaredResource):
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         return inputs
-
-    def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Removes nothing: what the guard knew goes with the stack's state."""
 
     def _first(self, ctx: Context, inputs: Props) -> list[CheckFailure]:
         """Refuses what an existing volume is not: it may be older than its guard, made by an earlier release."""

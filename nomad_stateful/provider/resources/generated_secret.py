@@ -33,6 +33,3 @@ class GeneratedSecret(DeclaredResource):
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         return inputs | {"result": state["result"]}
-
-    def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Removes nothing: the secret was in the state only."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from typing import Any
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.plugin_server.diffing import Kind
 from nomad_stateful.plugin_server.plugin import Diff, Props, ReadResult, input_diff
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.declared import DeclaredResource, OnCluster
 from nomad_stateful.schema.jobs import NOTHING, OwnershipProperties
 from nomad_stateful.waiting import Context
 
 
-class Ownership(DeclaredResource):
+class Ownership(OnCluster, DeclaredResource):
     """Takes the claim in create and gives it up in delete; what it is a claim to depends on it.
 
     `expects` is what a look before found under the id: NOTHING, something UNCLAIMED that may be taken, or the owner id
@@ -25,9 +23,6 @@ class Ownership(DeclaredResource):
 
     table = OwnershipProperties.table
     why_no_import = "it is nothing without the stack"
-
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """Takes a claim that was lost meanwhile again; what was expected before it was taken is no matter."""

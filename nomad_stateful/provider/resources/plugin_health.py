@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import clients, csi_diagnosis, csi_health, plugin_versions, redeployment
@@ -13,7 +13,7 @@ from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Diff, Kind, Props, ReadResult, input_diff
 from nomad_stateful.plugin_server.values import contains_unknown
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.declared import DeclaredResource, OnCluster
 from nomad_stateful.schema.jobs import PluginHealthProperties
 from nomad_stateful.waiting import Context, Progress
 
@@ -27,13 +27,10 @@ _LASTING = frozenset({"provider", "topologyKey", "topologyKeys"})
 _SLOW_S = 15.0
 
 
-class PluginHealth(DeclaredResource):
+class PluginHealth(OnCluster, DeclaredResource):
     """Waits in create, and again in update when `triggers` or what is asked for changed."""
 
     table = PluginHealthProperties.table
-
-    def __init__(self, api: Callable[[], NomadApi]) -> None:
-        self._api = api
 
     def diff(self, ctx: Context, id: str, state: Props, old_inputs: Props, news: Props) -> Diff:
         """Counts a plugin that a refresh found unhealthy as a difference too: the update waits until it is healthy."""
@@ -89,9 +86,6 @@ class PluginHealth(DeclaredResource):
         unhealthy = bool(health.missing(inputs["controllers"], inputs["zones"]))
         kept = {key: state[key] for key in _LASTING if state.get(key) and (unhealthy or not outputs[key])}
         return ReadResult(id, inputs, inputs | outputs | kept)
-
-    def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Removes nothing: the plugin's jobs are other resources."""
 
     def _with_lost(self, state: Props, inputs: Props, outputs: Props) -> Props:
         """Returns the outputs with what was last healthy in zones that lost all clients: no update would cure them."""

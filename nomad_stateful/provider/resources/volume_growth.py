@@ -34,6 +34,3 @@ class VolumeGrowth(DeclaredResource):
         if inputs["sizeGib"] != state["sizeGib"]:
             restart_id = self._file_system.grow(ctx, inputs, restart_id)
         return inputs | {"restartId": restart_id}
-
-    def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Undoes nothing: a volume does not shrink."""

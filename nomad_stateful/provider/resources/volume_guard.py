@@ -76,9 +76,6 @@ class VolumeGuard(ResourceInAccount):
             volume_move.refuse_attached(inputs, self._volumes(self.place(state)).guarded_by(state["guardId"]))
         return inputs
 
-    def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Removes nothing: what the guard knew goes with the stack's state."""
-
 
 def final_snapshot(olds: Props, inputs: Props) -> Any:
     """Returns whether a snapshot is taken before deletion: as set, else of a volume that is, or was, protected."""
