@@ -14,12 +14,9 @@ from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Plugin, P
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider.account import InAccount
 from nomad_stateful.provider.declared import DeclaredFunction, DeclaredResource
-from nomad_stateful.provider.functions.get_cluster import GetCluster
-from nomad_stateful.provider.functions.get_job import GetJob
+from nomad_stateful.provider.functions.found import GetCluster, GetJob, GetService, GetVolumes
 from nomad_stateful.provider.functions.get_owners import GetOwners
 from nomad_stateful.provider.functions.get_placement import GetPlacement
-from nomad_stateful.provider.functions.get_service import GetService
-from nomad_stateful.provider.functions.get_volumes import GetVolumes
 from nomad_stateful.provider.resources.csi_volume_guard import CsiVolumeGuard
 from nomad_stateful.provider.resources.generated_secret import GeneratedSecret
 from nomad_stateful.provider.resources.job_health import JobHealth

@@ -1,1 +1,1 @@
-"""The provider's functions, one a file."""
+"""The provider's functions."""

@@ -9,7 +9,7 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import Volume
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.plugin_server.values import UNKNOWN
-from nomad_stateful.provider.functions.get_volumes import GetVolumes
+from nomad_stateful.provider.functions.found import GetVolumes
 from nomad_stateful.provider.plugin import NomadCsiPlugin
 from nomad_stateful.provider.resources.job_health import JobHealth
 from nomad_stateful.provider.resources.volume_guard import VolumeGuard
@@ -98,7 +98,7 @@ def test_a_job_waits_in_the_providers_account() -> None:
 def test_volumes_are_looked_for_in_the_providers_account_unless_another_is_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("nomad_stateful.provider.functions.get_volumes.refuse_another_account", lambda *_: None)
+    monkeypatch.setattr("nomad_stateful.provider.functions.found.refuse_another_account", lambda *_: None)
     asked: list[AwsPlace] = []
 
     class Volumes:

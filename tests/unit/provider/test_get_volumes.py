@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.provider.functions.get_volumes import GetVolumes
+from nomad_stateful.provider.functions.found import GetVolumes
 from nomad_stateful.waiting import Context
 from tests.unit.aws import PLACE, REGION
 
