@@ -11,7 +11,7 @@ from nomad_stateful.components.database import DatabaseAccount, DatabaseServer, 
 from nomad_stateful.components.database_backup import DatabaseBackup, DumpCopies
 from nomad_stateful.components.database_group import DatabaseGroup, DatabaseGroupArgs
 from nomad_stateful.databases.model import Database
-from nomad_stateful.program.plan import Plan
+from nomad_stateful.program.plan.model import Plan
 
 
 def volumes(plan: Plan, registered: dict[str, RegisteredCsiVolume]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from nomad_stateful.components.volume_metrics import VolumeMetrics
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.program import outputs
-from nomad_stateful.program.plan import DUMPS, LOGS, Bucket, Plan, StackDatabase
+from nomad_stateful.program.plan.model import DUMPS, LOGS, Bucket, Plan, StackDatabase
 from nomad_stateful.program.wiring.components import (
     bucket_policy,
     csi_volumes,

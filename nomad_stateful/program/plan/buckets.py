@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 from nomad_stateful.databases.model import Database
 from nomad_stateful.program.plan.later import Later
-from nomad_stateful.program.plan.model import Bucket
+from nomad_stateful.program.plan.model import DUMPS, LOGS, Bucket
 from nomad_stateful.program.settings import Settings
 from nomad_stateful.program.settings.dump_bucket import KEEP_DAYS, DumpBucket
 
 if TYPE_CHECKING:
     from nomad_stateful.components.dump_bucket import DumpBucketArgs
-
-DUMPS, LOGS = "dumps", "binlogs"
-"""Roles of the buckets."""
 
 
 def buckets(settings: Settings, stack: str) -> Iterator[Bucket]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from nomad_stateful.program.plan.buckets import DUMPS, LOGS
 from nomad_stateful.program.plan.inputs import THIS_STACK, own_time, placement, registered_volume, restart
 from nomad_stateful.program.plan.later import Later
 from nomad_stateful.program.plan.metrics import database_metrics
-from nomad_stateful.program.plan.model import StackDatabase
+from nomad_stateful.program.plan.model import DUMPS, LOGS, StackDatabase
 from nomad_stateful.program.settings import DatabaseSection, Settings
 from nomad_stateful.program.settings.group import member_names, router_name
 

@@ -75,6 +75,10 @@ class Job:
         return f"{self.section}.{self.setting}"
 
 
+DUMPS, LOGS = "dumps", "binlogs"
+"""Roles of buckets."""
+
+
 @dataclass(frozen=True)
 class Bucket:
     """Where dumps or binary logs are copied to."""

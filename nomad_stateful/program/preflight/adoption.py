@@ -6,7 +6,7 @@ from typing import Any
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
-from nomad_stateful.program.plan import EbsVolume
+from nomad_stateful.program.plan.model import EbsVolume
 from nomad_stateful.program.settings import Problem
 from nomad_stateful.program.settings.volume import OWN_TAGS
 

@@ -9,7 +9,7 @@ import pulumi
 
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.program.environment import Environment
-from nomad_stateful.program.plan import EbsVolume, Plan, Volume
+from nomad_stateful.program.plan.model import EbsVolume, Plan, Volume
 from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.preflight import (
     adoption,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client
-from nomad_stateful.program.plan import Bucket, Plan
+from nomad_stateful.program.plan.model import Bucket, Plan
 from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.settings import Problem
 

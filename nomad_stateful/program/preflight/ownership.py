@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nomad_stateful.nomad import registration
-from nomad_stateful.program.plan import Plan, Volume
+from nomad_stateful.program.plan.model import Plan, Volume
 from nomad_stateful.program.preflight import registrations
 from nomad_stateful.program.settings import Problem
 from nomad_stateful.program.settings.identity_rules import external_identity

@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from nomad_stateful import jobspec
-from nomad_stateful.program.plan import Job, Part, Plan
+from nomad_stateful.program.plan.model import Job, Part, Plan
 from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.preflight import placement_wording
 from nomad_stateful.program.settings import Problem, Settings

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
-from nomad_stateful.program.plan import Job, Part
+from nomad_stateful.program.plan.model import Job, Part
 from nomad_stateful.program.settings import Problem
 from nomad_stateful.sdk import ClusterNode
 

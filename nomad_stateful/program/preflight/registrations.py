@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 
 from nomad_stateful.nomad.registration import Registration
-from nomad_stateful.program.plan import Volume
 from nomad_stateful.program.plan.later import Later
+from nomad_stateful.program.plan.model import Volume
 from nomad_stateful.program.settings import Problem
 
 _HIDDEN = "Nomad does not say which"

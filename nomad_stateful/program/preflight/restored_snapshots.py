@@ -8,7 +8,7 @@ import pulumi
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import RESTORED_TAG, stack_of
-from nomad_stateful.program.plan import DriverVolume, Volume
+from nomad_stateful.program.plan.model import DriverVolume, Volume
 from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.settings import Problem
 

@@ -4,7 +4,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
-from nomad_stateful.program.plan import ExistingVolume, Plan
+from nomad_stateful.program.plan.model import ExistingVolume, Plan
 from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.settings import Problem
 

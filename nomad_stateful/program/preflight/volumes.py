@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nomad_stateful.drivers.catalogue import DRIVERS
-from nomad_stateful.program.plan import EbsVolume, Plan, Volume
+from nomad_stateful.program.plan.model import EbsVolume, Plan, Volume
 from nomad_stateful.program.preflight.stored_volumes import StoredVolume
 from nomad_stateful.program.settings import Problem
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pulumi
 
-from nomad_stateful.program.plan import EbsVolume, Plan, Volume
+from nomad_stateful.program.plan.model import EbsVolume, Plan, Volume
 from nomad_stateful.program.prefetch import Prefetch
 from nomad_stateful.program.preflight import stack_state
 from nomad_stateful.program.settings import Problem

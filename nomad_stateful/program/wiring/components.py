@@ -12,7 +12,7 @@ from nomad_stateful.drivers import dump_policy, snapshot_policy
 from nomad_stateful.drivers.ebs import MANAGED_TAG, MANAGED_TAG_VALUE
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
 from nomad_stateful.program.environment import Environment
-from nomad_stateful.program.plan import Bucket, EbsVolume, Plan, Schedules
+from nomad_stateful.program.plan.model import Bucket, EbsVolume, Plan, Schedules
 from nomad_stateful.program.wiring.values import Values
 
 

@@ -11,6 +11,7 @@ from pulumi.runtime import mocks
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.program import plan, settings, story
 from nomad_stateful.program.environment import Environment
+from nomad_stateful.program.plan.model import Plan
 from nomad_stateful.program.wiring.values import Values
 
 ENVIRONMENT = Environment(
@@ -58,7 +59,7 @@ class Recorder(mocks.Mocks):
         return {"allocationId": "allocation-1", "nodeName": "client-1", "host": "10.0.0.5", "port": 3306}, []
 
 
-def planned(config: dict[str, Any]) -> plan.Plan:
+def planned(config: dict[str, Any]) -> Plan:
     """Returns the plan of a configuration."""
     return plan.of(settings.parse(config), ENVIRONMENT.stack)
 

@@ -13,6 +13,7 @@ import pytest
 from pulumi.runtime import mocks
 
 from nomad_stateful.program import outputs, plan, settings
+from nomad_stateful.program.plan.model import Plan
 from nomad_stateful.program.settings import SettingsError
 from nomad_stateful.program.wiring.turns import Turns
 from tests.certificates import Authority
@@ -31,7 +32,7 @@ def config(mysql: dict[str, Any] | None = None, volume: dict[str, Any] | None = 
     }
 
 
-def planned(**mysql: Any) -> plan.Plan:
+def planned(**mysql: Any) -> Plan:
     return plan.of(settings.parse(config(mysql)), "nomad-stateful/dev")
 
 
@@ -57,7 +58,7 @@ def test_a_single_server_is_on_the_first_of_a_set_that_a_group_could_have() -> N
     single = plan.of(settings.parse(dissolved()), "nomad-stateful/dev")
     assert single.database is not None
     assert str(single.database.server["volume"]["volume_id"]) == "data[0]"
-    assert plan.Plan.from_json(single.to_json()) == single
+    assert Plan.from_json(single.to_json()) == single
     two = dissolved()
     two["volumes"][0] |= {"count": 2, "zones": ZONES[:2]}
     with pytest.raises(SettingsError, match="this is a set, and MySQL has a single volume"):
@@ -138,7 +139,7 @@ def test_each_member_copies_its_logs_to_one_place_with_an_account_that_the_prima
 
 def test_the_plan_of_a_group_is_itself_after_a_way_through_json() -> None:
     made = planned(databases=["shop"])
-    assert plan.Plan.from_json(made.to_json()) == made
+    assert Plan.from_json(made.to_json()) == made
 
 
 def test_the_stack_says_who_the_members_are() -> None:

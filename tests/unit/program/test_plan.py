@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis
 
 from nomad_stateful.program import plan, settings
-from nomad_stateful.program.plan import Plan
 from nomad_stateful.program.plan.later import Later
+from nomad_stateful.program.plan.model import Plan
 from nomad_stateful.program.settings import SettingsError
 from tests.injection.configurations import EVERYTHING
 from tests.random_settings.bases import BASES

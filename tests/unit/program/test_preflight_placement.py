@@ -7,6 +7,7 @@ import pulumi
 import pytest
 
 from nomad_stateful.program import plan, settings
+from nomad_stateful.program.plan.model import Job
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import placement as preflight_placement
 from nomad_stateful.program.settings import Problem
@@ -26,7 +27,7 @@ def config(**more: Any) -> Any:
     return settings.parse(base | more)
 
 
-def jobs(known: Any) -> list[plan.Job]:
+def jobs(known: Any) -> list[Job]:
     return plan.of(known, "").jobs
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.program import plan, settings
+from nomad_stateful.program.plan.model import EbsVolume
 from nomad_stateful.program.preflight import adoption as preflight_adoption
 from nomad_stateful.program.preflight import stored_volumes
 from nomad_stateful.program.preflight import volumes as preflight_volumes
@@ -26,7 +27,7 @@ def adopted(
     volume: dict[str, Any], *found: dict[str, Any], cut_off: dict[str, str] | None = None
 ) -> tuple[dict[str, Adopted], list[str]]:
     wanted = plan.of(settings.parse({**BASE, "volumes": [volume]}), STACK)
-    new = [one for one in preflight_volumes.judge(wanted, {}).new if isinstance(one, plan.EbsVolume)]
+    new = [one for one in preflight_volumes.judge(wanted, {}).new if isinstance(one, EbsVolume)]
     taken, problems = preflight_adoption.adopt(new, found, cut_off or {})
     return taken, [str(problem) for problem in problems]
 
