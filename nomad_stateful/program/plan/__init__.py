@@ -3,15 +3,11 @@
 from dataclasses import replace
 
 from nomad_stateful.program.plan import jobs
-from nomad_stateful.program.plan.buckets import buckets
-from nomad_stateful.program.plan.consumers import container
-from nomad_stateful.program.plan.database import database
-from nomad_stateful.program.plan.failover import failover_watch
-from nomad_stateful.program.plan.metrics import volume_metrics
+from nomad_stateful.program.plan.database import buckets, database
 from nomad_stateful.program.plan.model import Plan
 from nomad_stateful.program.plan.plugins import csi_plugin
-from nomad_stateful.program.plan.snapshots import schedules
-from nomad_stateful.program.plan.volumes import volumes
+from nomad_stateful.program.plan.programs import container, failover_watch, volume_metrics
+from nomad_stateful.program.plan.volumes import schedules, volumes
 from nomad_stateful.program.settings import Settings, driver_policy
 
 

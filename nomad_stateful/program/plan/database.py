@@ -1,15 +1,17 @@
-"""From settings to the database server, its dumps and its exporter."""
+"""From settings to the database server, its dumps, its exporter, and the buckets of its dumps and logs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from nomad_stateful.databases.model import Database
 from nomad_stateful.program.plan.inputs import THIS_STACK, own_time, placement, registered_volume, restart
 from nomad_stateful.program.plan.later import Later
-from nomad_stateful.program.plan.metrics import database_metrics
-from nomad_stateful.program.plan.model import DUMPS, LOGS, StackDatabase
+from nomad_stateful.program.plan.model import DUMPS, LOGS, Bucket, StackDatabase
+from nomad_stateful.program.plan.programs import database_metrics
 from nomad_stateful.program.settings import DatabaseSection, Settings
+from nomad_stateful.program.settings.dump_bucket import KEEP_DAYS, DumpBucket
 from nomad_stateful.program.settings.group import member_names, router_name
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     )
     from nomad_stateful.components.database_backup import DatabaseBackupArgs, DumpCopies
     from nomad_stateful.components.database_group import DatabaseGroupArgs
+    from nomad_stateful.components.dump_bucket import DumpBucketArgs
 
 
 def database(settings: Settings, copies: Mapping[str, DumpCopies]) -> StackDatabase | None:
@@ -173,4 +176,53 @@ def _backup(settings: Settings, section: DatabaseSection, copies: DumpCopies | N
         },
         "s3": copies,
         "release_timeout_s": backup.release_timeout_s,
+    }
+
+
+def buckets(settings: Settings, stack: str) -> Iterator[Bucket]:
+    """Yields where dumps and logs are copied to, as far as they are; `stack` is PROJECT/STACK."""
+    section = settings.database
+    if section is None:
+        return
+    kind = section.kind
+    if section.backup and section.backup.s3:
+        yield _bucket(settings, kind, DUMPS, section.backup.s3, stack)
+    if section.logs:
+        yield _bucket(settings, kind, LOGS, section.logs.s3, stack)
+
+
+def _bucket(settings: Settings, kind: Database, role: str, given: DumpBucket, stack: str) -> Bucket:
+    is_dumps, name = role == DUMPS, kind.job(role)
+    return Bucket(
+        role=role,
+        name=name,
+        section=f"{kind.name}.{'backup' if is_dumps else 'pointInTime'}.s3",
+        holds=f"{kind.title}'s {'dumps' if is_dumps else 'binary logs'}",
+        copies={
+            "bucket": given.bucket or Later("bucket", name, text="made-by-the-stack"),
+            # So that stacks can share a bucket.
+            "prefix": given.prefix or f"{stack}/",
+            "region": given.region or Later("region"),
+            "endpoint": given.endpoint,
+            "image": settings.agent_image or "",
+            "memory_mib": given.memory_mib,
+        },
+        region=given.region,
+        kms_key_arn=given.kms_key_arn,
+        replaced=kind.logs.replaced if kind.logs and not is_dumps else None,
+        inputs=None if given.bucket is not None else _inputs(given),
+    )
+
+
+def _inputs(given: DumpBucket) -> DumpBucketArgs:
+    """Returns what the bucket is made with."""
+    lock = given.object_lock
+    return {
+        "region": given.region or Later("region"),
+        "partition": Later("partition"),
+        "keep_days": given.keep_days or KEEP_DAYS,
+        "kms_key_arn": given.kms_key_arn,
+        "object_lock": {"mode": lock.mode, "days": lock.days} if lock else None,
+        # The clients' own requests would be refused.
+        "tls_only": not given.endpoint.startswith("http://"),
     }
