@@ -7,10 +7,9 @@ from pydantic import AfterValidator, Field, model_validator
 from nomad_stateful.databases.model import Database
 from nomad_stateful.program.settings import database_rules, group, schedule, times
 from nomad_stateful.program.settings.certificate import TlsCertificate
-from nomad_stateful.program.settings.dump_bucket import DumpBucket
+from nomad_stateful.program.settings.dump_bucket import DumpBucket, PointInTime
 from nomad_stateful.program.settings.errors import Refusal
 from nomad_stateful.program.settings.group import ReplicationGroup
-from nomad_stateful.program.settings.point_in_time import PointInTime
 from nomad_stateful.program.settings.types import (
     DAY_S,
     DISCONNECT_TIME,

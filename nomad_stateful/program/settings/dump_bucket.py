@@ -1,4 +1,4 @@
-"""Settings of the copies of a database's dumps in S3."""
+"""Settings of the copies of a database's dumps and logs in S3."""
 
 import re
 from typing import ClassVar, Literal
@@ -128,3 +128,16 @@ def _check_given(given: DumpBucket, bucket: str) -> None:
             "leave objectLock out and lock the bucket by `aws s3api put-object-lock-configuration`, which needs its "
             "versioning, or leave bucket out to have one made",
         )
+
+
+class PointInTime(Section):
+    """The server's logs in S3, at most a minute behind."""
+
+    s3: DumpBucket = Field(description="The bucket of the logs, which are below `binlogs/` of the prefix.")
+    interval_s: int = Field(
+        30,
+        ge=5,
+        le=45,
+        description="How often a log with transactions is closed and copied, in seconds. A lost volume costs at most "
+        "that time and one upload.",
+    )

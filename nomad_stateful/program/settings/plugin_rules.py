@@ -1,21 +1,25 @@
-"""Rules of one plugin: nothing that its driver, docker or Nomad would refuse."""
+"""Rules of one plugin: nothing that its driver, docker, Nomad or EC2 would refuse."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
+from nomad_stateful.drivers import ebs, ebs_flags
 from nomad_stateful.drivers.ebs_policy import CLONE_SINCE
-from nomad_stateful.drivers.model import NOMAD_ENDPOINT, parse_version
-from nomad_stateful.program.settings import driver_arguments, ebs_plugin, paths, variable
+from nomad_stateful.drivers.model import ENDPOINT_VARIABLE, NOMAD_ENDPOINT, parse_version
+from nomad_stateful.program.settings import paths, tags, variable
 from nomad_stateful.program.settings.errors import Refusal
 from nomad_stateful.program.settings.types import is_pinned, is_repository
 
 if TYPE_CHECKING:
     from nomad_stateful.program.settings.plugin import Plugin
 
+
 OF_EXISTING = frozenset({"id", "driver", "existing", "controllers", "timeout_s"})
+_FLAG = re.compile(r"--(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(=.*)?", re.DOTALL)
 EBS_ONLY = ("volume_attach_limit", "reserved_volume_attachments", "extra_tags", "snapshots", "clones")
 
 
@@ -28,8 +32,8 @@ def check(plugin: Plugin) -> None:
     _check_image(plugin)
     _check_zones(plugin)
     _check_folders(plugin)
-    driver_arguments.check_arguments(plugin.extra_args, plugin.known)
-    driver_arguments.check_environment(plugin.env, plugin.known)
+    _check_arguments(plugin)
+    _check_environment(plugin)
     _check_what_the_driver_has(plugin)
     _check_config(plugin)
     if plugin.volume_attach_limit is not None and plugin.reserved_volume_attachments is not None:
@@ -131,7 +135,7 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
             "pin version v1.51.0 or a later one, or remove it",
         )
     if driver.name == "ebs":
-        ebs_plugin.check(plugin)
+        _check_ebs(plugin)
     for name in EBS_ONLY:
         if driver.name != "ebs" and getattr(plugin, name):
             key = type(plugin).model_fields[name].alias or name
@@ -155,3 +159,56 @@ def _check_config(plugin: Plugin) -> None:
         problem = driver.config_problem(plugin.config)
         if problem is not None:
             raise Refusal("config", "a text", problem.rule, problem.remedy)
+
+
+def _check_arguments(plugin: Plugin) -> None:
+    """Raises Refusal for an argument that is not a flag with its value, or one of a flag that the program gives."""
+    own = {_folded(flag): setting for flag, setting in plugin.known.own_flags.items()}
+    for index, argument in enumerate(plugin.extra_args):
+        key, flag = f"extraArgs.{index}", _FLAG.fullmatch(argument)
+        if flag is None:
+            raise Refusal(key, argument, "must be one flag with its value", "write --flag=value")
+        # democratic-csi takes --csiName, --no-csi-name and --csi-name.x for --csi-name too.
+        name = flag["name"].partition(".")[0]
+        decided = next((own[_folded(one)] for one in (name, name.removeprefix("no-")) if _folded(one) in own), None)
+        if decided:
+            raise Refusal(key, argument, "a setting sets this flag", f"use {decided}")
+        if decided is not None:
+            raise Refusal(key, argument, "the program sets this flag", "remove it")
+
+
+def _check_environment(plugin: Plugin) -> None:
+    """Raises Refusal for a variable by which Nomad or the program tell the driver something."""
+    own = {**ENDPOINT_VARIABLE, **plugin.known.own_env}
+    for name, value in plugin.env.items():
+        if name in own:
+            setting = own[name]
+            remedy = f"remove it, and set {setting}" if setting else "remove it"
+            raise Refusal(f"env.{name}", value, "Nomad or the program sets this variable", remedy)
+
+
+def _folded(flag: str) -> str:
+    return re.sub("[-_]", "", flag).lower()
+
+
+def _check_ebs(plugin: Plugin) -> None:
+    """Refuses arguments and tags that the driver, or EC2 for it, does not take."""
+    for index, argument in enumerate(plugin.extra_args):
+        _check_ebs_argument(f"extraArgs.{index}", argument, plugin.pinned_version)
+    tags.check("extraTags", plugin.extra_tags, ebs.RESERVED_TAGS, ebs.RESERVED_TAG_PREFIXES)
+
+
+def _check_ebs_argument(key: str, argument: str, version: str) -> None:
+    flag, (_, given, value) = ebs_flags.flag_of(argument), argument.partition("=")
+    known = ebs_flags.COMMON | ebs_flags.CONTROLLER_ONLY | ebs_flags.NODE_ONLY
+    if flag not in known:
+        if parse_version(version) <= ebs_flags.KNOWN_UP_TO:
+            rule = f"{version} of the driver has no such flag and would exit at start"
+            raise Refusal(key, argument, rule, "remove it, or correct its spelling")
+        return
+    if flag in ebs_flags.SWITCHES:
+        if given and value not in ("true", "false"):
+            raise Refusal(key, argument, "must be true or false, or the driver exits at start", f"write --{flag}=true")
+    elif not value or (flag in ebs_flags.DURATIONS and not re.fullmatch(r"([0-9]{1,6}(ms|s|m|h))+", value)):
+        kind = "a duration such as 5s" if flag in ebs_flags.DURATIONS else "a value"
+        raise Refusal(key, argument, f"this flag has {kind}, or the driver exits at start", f"write --{flag}=VALUE")

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from nomad_stateful.drivers.ebs import MANAGED_TAG
 from nomad_stateful.ebs.tags import GUARD_TAG, SNAPSHOTS_TAG, STACK_TAG
-from nomad_stateful.program.settings import ebs_volume, snapshots, volume_rules
+from nomad_stateful.program.settings import snapshots, volume_rules
 from nomad_stateful.program.settings import tags as ec2_tags
 from nomad_stateful.program.settings.snapshots import MOST_SCHEDULES, SnapshotSchedule
 from nomad_stateful.program.settings.types import Identifier, PlainText, Section, Zone
@@ -218,6 +218,6 @@ class Volume(Section):
     def _check(self) -> "Volume":
         volume_rules.check(self)
         ec2_tags.check("tags", self.tags, OWN_TAGS)
-        ebs_volume.check(self)
+        volume_rules.check_ebs(self)
         snapshots.check(self.snapshots, [member.zone for member in self.members], self.tags)
         return self
