@@ -14,17 +14,15 @@ from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.preflight import (
     adoption,
     answers,
+    clients,
     database,
     dump_bucket,
-    nomad_versions,
     ownership,
     placement,
     restored_snapshots,
     scheduled_volumes,
     stack_state,
-    stored_volumes,
     volumes,
-    zones,
 )
 from nomad_stateful.program.settings import Problem, Settings, SettingsError, cluster
 from nomad_stateful.visible import visible
@@ -55,9 +53,9 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
     resources = stack_state.resources(prefetch)
     new, lost = _volume_problems(plan, resources)
     problems = [
-        *nomad_versions.refused(settings, nomad),
-        *zones.unknown(plan, answers.zones(prefetch)["names"], environment.region),
-        *zones.without_client(plan, nomad, prefetch),
+        *clients.refused_versions(settings, nomad),
+        *clients.unknown_zones(plan, answers.zones(prefetch)["names"], environment.region),
+        *clients.without_client(plan, nomad, prefetch),
         *placement.unknown_pools(settings, nomad),
         *_unknown_role(settings, role),
         *_database_problems(settings, [_job(settings, answer) for answer in jobs]),
@@ -79,7 +77,7 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
         pulumi.warn(told)
     for volume_id, one in adopted.items():
         pulumi.info(f"volume {volume_id} is {one['volume_id']}, this stack's by its tags, with what is on it.")
-    return replace(environment, adopted=adopted, grown=stored_volumes.grown(resources), expects=owned.expects)
+    return replace(environment, adopted=adopted, grown=stack_state.grown(resources), expects=owned.expects)
 
 
 def _environment(prefetch: Prefetch) -> Environment:
@@ -149,7 +147,7 @@ def _owners(prefetch: Prefetch, plan: Plan, known: ownership.Known, first: Call)
 
 def _volume_problems(plan: Plan, resources: Resources) -> tuple[list[Volume], list[Problem]]:
     """Returns the volumes that the stack does not have yet, and what would lose data; tells what changes for others."""
-    found = volumes.judge(plan, stored_volumes.stored(resources))
+    found = volumes.judge(plan, stack_state.stored(resources))
     for warning in found.warnings:
         pulumi.warn(str(warning))
     for note in found.notes:
@@ -166,16 +164,16 @@ def _adopted(
         return {}, []
     place = {"region": environment.region, "accountId": environment.account_id, "awsConfig": answers.aws_text()}
     answer = answers.of_volumes(prefetch.call(_GET_VOLUMES, {"stack": environment.stack, **place}))
-    known = stored_volumes.own_ids(resources)
+    known = stack_state.own_ids(resources)
     left = [one for one in answer["volumes"] if one["id"] not in known]
     for problem in adoption.not_found(made, environment.stack, left):
         pulumi.warn(str(problem))
-    return adoption.adopt(made, left, stored_volumes.cut_off(resources))
+    return adoption.adopt(made, left, stack_state.cut_off(resources))
 
 
 def _restored(prefetch: Prefetch, environment: Environment, made: list[Volume], resources: Resources) -> list[Problem]:
     """Returns which snapshots may not be restored; EC2 is asked where a new volume is made from one."""
-    own = stored_volumes.own_ids(resources)
+    own = stack_state.own_ids(resources)
     return restored_snapshots.problems(made, environment.stack, own, restored_snapshots.ask(made, prefetch))
 
 

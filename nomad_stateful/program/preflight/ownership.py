@@ -8,7 +8,7 @@ from typing import Any
 
 from nomad_stateful.nomad import registration
 from nomad_stateful.program.plan.model import Plan, Volume
-from nomad_stateful.program.preflight import registrations
+from nomad_stateful.program.preflight import adoption
 from nomad_stateful.program.settings import Problem
 from nomad_stateful.program.settings.identity_rules import external_identity
 from nomad_stateful.resource_types import EBS_VOLUME, NOMAD_CSI_REGISTRATION, NOMAD_CSI_VOLUME, NOMAD_JOB, OWNERSHIP
@@ -164,7 +164,7 @@ class _Look:
         volume = self.plan.volume(subject.id)
         # Where neither gives it, it is in the state since an `up` that was cut off.
         external_id = self.known.adopted.get(subject.id) or volume.external_id or known.external_id
-        return list(registrations.differences(volume, external_id, known))
+        return list(adoption.differences(volume, external_id, known))
 
     def _another_stacks(self, subject: Subject, found: Mapping[str, Any]) -> Problem:
         same_name = found["stack"] == self.stack

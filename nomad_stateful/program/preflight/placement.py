@@ -1,6 +1,6 @@
 """Whether Nomad finds clients for the jobs that the settings ask for: its own scheduler plans them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -10,15 +10,32 @@ from typing import Any
 import pulumi
 
 from nomad_stateful import jobspec
+from nomad_stateful.nomad.fingerprint import ZONE_REFERENCE
 from nomad_stateful.program.plan.model import Job, Part, Plan
 from nomad_stateful.program.prefetch import CallError, Prefetch
-from nomad_stateful.program.preflight import placement_wording
 from nomad_stateful.program.settings import Problem, Settings
 from nomad_stateful.sdk import Cluster, ClusterNode
 from nomad_stateful.visible import visible
 
 _GET_PLACEMENT = "nomad-csi:index:getPlacement"
 Answer = dict[str, Any]
+_PRIVILEGED = "${attr.driver.docker.privileged.enabled} = true"
+_FOLDERS = "${attr.driver.docker.volumes.enabled} = true"
+_DISTINCT = "distinct_hosts"
+# Nomad judges clients that are alike together.
+_ALIKE = "computed class ineligible"
+_WORDS = {
+    _PRIVILEGED: "whose docker driver allows no privileged containers",
+    _FOLDERS: "whose docker driver lets containers mount none of the client's folders",
+    _DISTINCT: "that have another of its instances (distinct_hosts)",
+    _ALIKE: "like these",
+}
+_IN_DOCKER = 'in the client\'s plugin "docker" block and restart the client'
+_REMEDIES = {
+    _PRIVILEGED: f"set allow_privileged = true {_IN_DOCKER}",
+    _FOLDERS: f"set volumes {{ enabled = true }} {_IN_DOCKER}",
+    _DISTINCT: "start more clients, or ask for fewer instances",
+}
 
 
 @dataclass(frozen=True)
@@ -169,9 +186,7 @@ def _unplaced(settings: Settings, cluster: Cluster, job: Job, answer: Answer, zo
     for failure in answer["failures"]:
         part = parts[failure["part"]]
         # Of zones without any client preflight says what becomes of their volumes.
-        if not zones.issuperset(part.zones) or (
-            len(answer["failures"]) > 1 and placement_wording.is_like_another(failure)
-        ):
+        if not zones.issuperset(part.zones) or (len(answer["failures"]) > 1 and _is_like_another(failure)):
             continue
         nodes = _candidates(settings, cluster, job, part)
         too_large = list(_too_large(job, part, nodes))
@@ -181,10 +196,13 @@ def _unplaced(settings: Settings, cluster: Cluster, job: Job, answer: Answer, zo
         excused = answer["registeredToo"] and (away or not job.on_every_client)
         if too_large and not excused:
             yield from too_large
-        elif failure["full"] or excused:
-            pulumi.warn(visible(placement_wording.warning(job, part, failure, away)))
+            continue
+        rule = _rule(job, part, failure, away)
+        # What may pass: a client that is away, or has no room just now.
+        if failure["full"] or excused:
+            pulumi.warn(visible(f"{job.key} is {job.value}: just now {rule}."))
         else:
-            yield placement_wording.problem(job, part, failure, away)
+            yield Problem(job.key, job.value, rule, _remedy(failure, away))
 
 
 def _candidates(settings: Settings, cluster: Cluster, job: Job, part: Part) -> list[ClusterNode]:
@@ -210,3 +228,42 @@ def _too_large(job: Job, part: Part, nodes: Sequence[ClusterNode]) -> Iterator[P
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted({name for name in names if name})) or "none"
+
+
+def _is_like_another(failure: Mapping[str, Any]) -> bool:
+    """Returns whether nothing is said of a part but that another one's reasons hold for it."""
+    return set(failure["unfit"]) == {_ALIKE} and not failure["full"]
+
+
+def _rule(job: Job, part: Part, failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> str:
+    """Returns why no client can run a part of a job."""
+    count, missing, clients = part.count, int(failure["missing"]), int(failure["clients"])
+    which = "it" if count == 1 else f"{missing} of its {count} instances"
+    unfit = sorted(failure["unfit"].items(), key=lambda item: (item[0] == _ALIKE, item[0]))
+    counted = [f"{int(number)} {_unfit(text, job)}" for text, number in unfit]
+    counted += [f"{int(number)} without room ({text})" for text, number in sorted(failure["full"].items())]
+    looked_at = f"{clients} ready client{'' if clients == 1 else 's'} in node pool {job.pool}: "
+    found = looked_at + ", ".join(counted) if counted else f"none is ready and eligible in node pool {job.pool}"
+    states = ", ".join(f"{node.name} is {_state(node)}" for node in away)
+    return f"no client{part.where} can run {which} (job {job.job_id}); {found}" + (f"; {states}" if states else "")
+
+
+def _unfit(constraint: str, job: Job) -> str:
+    if constraint == "missing drivers":
+        return f"without a healthy task driver {job.driver}"
+    attribute, _, value = constraint.partition(" = ")
+    if attribute == ZONE_REFERENCE:
+        return f"not in {value}"
+    return _WORDS.get(constraint, f"without {constraint}")
+
+
+def _state(node: ClusterNode) -> str:
+    return node.eligibility if node.status == "ready" else node.status
+
+
+def _remedy(failure: Mapping[str, Any], away: Sequence[ClusterNode]) -> str:
+    found = [remedy for constraint, remedy in _REMEDIES.items() if constraint in failure["unfit"]]
+    if away:
+        names = ", ".join(node.name for node in away)
+        found.append(f"bring {names} back (`nomad node eligibility -enable` where it is ineligible)")
+    return "; or ".join(found) or "start a client that has what is missing, or ask for less"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.program.plan.model import EbsVolume, Plan, Volume
-from nomad_stateful.program.preflight.stored_volumes import StoredVolume
+from nomad_stateful.program.preflight.stack_state import StoredVolume
 from nomad_stateful.program.settings import Problem
 
 _COPY = "give the new one a name of its own, and copy the data"

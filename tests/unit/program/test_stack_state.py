@@ -7,8 +7,7 @@ import pulumi
 import pytest
 
 from nomad_stateful.program.prefetch import CallError
-from nomad_stateful.program.preflight import stack_state
-from nomad_stateful.program.preflight import zones as zone_rules
+from nomad_stateful.program.preflight import clients, stack_state
 from nomad_stateful.program.settings import SettingsError
 from nomad_stateful.sdk import Cluster, ClusterNode
 from tests.unit.program.recorder import planned
@@ -97,7 +96,7 @@ def empty_zone(monkeypatch: pytest.MonkeyPatch, *state: dict[str, Any]) -> tuple
     node |= {"cpuMhz": 4000, "memoryMib": 4000}
     cluster = Cluster.of({"version": "1.11.3", "servers": [], "nodes": [node], "zones": ["us-west-2a"]})
     assert isinstance(cluster.nodes[0], ClusterNode)
-    refused = zone_rules.without_client(wanted, cluster, Engine(*state))  # type: ignore[arg-type]
+    refused = clients.without_client(wanted, cluster, Engine(*state))  # type: ignore[arg-type]
     return [str(problem) for problem in refused], warned
 
 

@@ -8,7 +8,7 @@ from nomad_stateful.components.zonal_volumes import Adopted
 from nomad_stateful.program import plan, settings
 from nomad_stateful.program.plan.model import EbsVolume
 from nomad_stateful.program.preflight import adoption as preflight_adoption
-from nomad_stateful.program.preflight import stored_volumes
+from nomad_stateful.program.preflight import stack_state
 from nomad_stateful.program.preflight import volumes as preflight_volumes
 from tests.unit.program.test_volume_changes import BASE, DISK, FIRST, ebs, resources
 
@@ -97,5 +97,5 @@ def test_a_guard_whose_volume_is_in_no_state_is_known() -> None:
     state = ebs()
     whole = resources(*state)
     without = resources(*[one for one in state if one[0] != "aws:ebs/volume:Volume"])
-    assert stored_volumes.cut_off(whole) == {}
-    assert stored_volumes.cut_off(without) == {"disk": f"g-{FIRST}"}
+    assert stack_state.cut_off(whole) == {}
+    assert stack_state.cut_off(without) == {"disk": f"g-{FIRST}"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.program import settings
-from nomad_stateful.program.preflight import stored_volumes
+from nomad_stateful.program.preflight import stack_state
 from nomad_stateful.program.preflight import volumes as preflight_volumes
 from tests.unit.program.recorder import planned
 from tests.upgrade.upgrading import FOLDER
@@ -70,7 +70,7 @@ def judged(
     state: list[tuple[str, dict[str, Any]]], *volumes: dict[str, Any], **more: Any
 ) -> preflight_volumes.Findings:
     wanted = planned({**BASE, "volumes": list(volumes), **more})
-    return preflight_volumes.judge(wanted, stored_volumes.stored(resources(*state)))
+    return preflight_volumes.judge(wanted, stack_state.stored(resources(*state)))
 
 
 def said(found: preflight_volumes.Findings) -> tuple[list[str], list[str], list[str]]:
@@ -300,7 +300,7 @@ def test_a_volume_is_not_made_otherwise_under_its_name(
 
 def test_the_volumes_of_an_earlier_releases_state_are_known() -> None:
     state = json.loads((FOLDER / "0.1.0/state.json").read_text())["deployment"]["resources"]
-    found = stored_volumes.stored(
+    found = stack_state.stored(
         {one["urn"]: {"type": one["type"], "outputs": one.get("outputs") or {}} for one in state}
     )
     assert {key: (str(one), one.provision, one.plugin, one.protected) for key, one in found.items()} == {
@@ -316,17 +316,17 @@ def test_a_move_that_was_cut_off_goes_on_with_a_new_volume_and_leaves_the_old_on
         *[one for one in ebs() if one[0] != "nomad-csi:index:VolumeGuard"], ("nomad-csi:index:VolumeGuard", guard)
     )
     wanted = planned({**BASE, "volumes": [{**DISK, "zone": "us-west-2b", "moveTo": "us-west-2b"}]})
-    found = preflight_volumes.judge(wanted, stored_volumes.stored(state))
+    found = preflight_volumes.judge(wanted, stack_state.stored(state))
     assert (found.problems, found.warnings) == ([], [])
     assert [one.zone for one in found.new] == ["us-west-2b"]
-    assert stored_volumes.left(state) == {FIRST}
-    assert stored_volumes.cut_off(state) == {"disk": "g2"}
+    assert stack_state.left(state) == {FIRST}
+    assert stack_state.cut_off(state) == {"disk": "g2"}
 
 
 def test_a_volume_that_may_move_is_said_not_to_be_protected() -> None:
     found = preflight_volumes.judge(
         planned({**BASE, "volumes": [{**DISK, "moveTo": "us-west-2b"}]}),
-        stored_volumes.stored(resources(*ebs())),
+        stack_state.stored(resources(*ebs())),
     )
     assert found.problems == []
     [note] = map(str, found.notes)
