@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from nomad_stateful.databases.catalogue import DATABASES
-from nomad_stateful.databases.drills import Drill
-from nomad_stateful.databases.operations import operations
+from nomad_stateful.databases.operations import Drill, operations
 from tests.mysql import place as mysql
 from tests.mysql.place import Place, Task, stop
 from tests.postgres import server as postgres

@@ -14,7 +14,7 @@ from typing import Any
 
 import pymysql
 
-from nomad_stateful.databases.mysql.drill import DRILL
+from nomad_stateful.databases.mysql.operations import DRILL
 from nomad_stateful.databases.mysql.server import socket_client
 from nomad_stateful.operate.point_in_time import replay as replays
 from nomad_stateful.operate.point_in_time.drill_job import COPY, add_logs

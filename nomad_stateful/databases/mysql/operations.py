@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
+import re
 import ssl
+from pathlib import Path
 
 import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
-from nomad_stateful.databases.mysql.drill import DRILL
-from nomad_stateful.databases.mysql.upgrades import UPGRADES
-from nomad_stateful.databases.operations import Operations, UnencryptedError, UnverifiedError
+from nomad_stateful.databases.mysql import releases, upgrade_problems
+from nomad_stateful.databases.operations import Drill, Operations, UnencryptedError, UnverifiedError
+from nomad_stateful.databases.upgrades import Probe, Upgrades
 
+DRILL = Drill(
+    script=Path(__file__).with_name("check.sh").read_text(encoding="utf-8"),
+    # Neither replicates, nor runs events, nor takes the port of another server on its client.
+    quiet=(
+        "--event-scheduler=OFF",
+        "--loose-skip-replica-start",
+        "--loose-skip-slave-start",
+        "--loose-group-replication-start-on-boot=OFF",
+        "--loose-mysqlx=OFF",
+    ),
+    own_tables=("`mysql`.", "`nomad_stateful`."),
+)
+UPGRADES = Upgrades(
+    version="SELECT VERSION()",
+    of_server=releases.of_server,
+    wanted=releases.wanted,
+    refuse_path=releases.refuse_path,
+    option_problems=upgrade_problems.of_options,
+    content_problems=upgrade_problems.of_contents,
+    tables="SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE table_schema NOT IN "
+    "('mysql', 'sys', 'information_schema', 'performance_schema')",
+    # The server's own words on its data dictionary and system tables, since 8.0.22.
+    upgraded="SELECT data FROM performance_schema.error_log WHERE error_code = 'MY-013381' AND data LIKE '%completed%' "
+    "ORDER BY logged DESC LIMIT 1",
+    probe=Probe(
+        script=Path(__file__).with_name("probe.sh").read_text(encoding="utf-8"),
+        version=re.compile(r"Ver (\d+\.\d+\.\d+)"),
+        options_file="my.cnf",
+        left_out=("--init-file=", "--ssl-", "--datadir=", "--port="),
+        errors=("ERROR", "no mysqld"),
+    ),
+)
 # The task's environment names both files: the password does not leave it. Nomad may lose what a container's command has
 # said that ends at once.
 _CLIENT = """\

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Waits for the restored server, loads the dump that it is to have, and checks each table of each database.
-# Its lines are those of nomad_stateful/databases/drills.py.
+# Its lines are those of nomad_stateful/databases/operations.py.
 set -u
 export PGDATABASE=postgres PGOPTIONS="-c search_path=pg_catalog -c timezone=UTC -c statement_timeout=0"
 err=$NOMAD_TASK_DIR/drill.err

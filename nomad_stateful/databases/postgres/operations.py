@@ -12,8 +12,7 @@ import pg8000.dbapi
 import pg8000.exceptions
 import scramp
 
-from nomad_stateful.databases.drills import Drill
-from nomad_stateful.databases.operations import Operations, UnencryptedError, UnverifiedError
+from nomad_stateful.databases.operations import Drill, Operations, UnencryptedError, UnverifiedError
 from nomad_stateful.databases.upgrades import Probe, UpgradeRefusedError, Upgrades, Version
 
 _DONE, _SCRAM, _CONTINUES, _PROVEN = 0, 10, 11, 12

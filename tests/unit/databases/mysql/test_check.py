@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from nomad_stateful.databases.mysql.drill import DRILL
+from nomad_stateful.databases.mysql.operations import DRILL
 
 STALE = """#!/bin/sh
 case "$*" in
