@@ -1,7 +1,5 @@
 """Text with a little colour, for terminals; and a terminal's text as a picture (SVG)."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Sequence

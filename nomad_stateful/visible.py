@@ -1,7 +1,5 @@
 """Texts of others, as AWS, Nomad and databases have them, for a terminal: it would obey their control characters."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

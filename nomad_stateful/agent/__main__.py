@@ -1,7 +1,5 @@
 """Command line of what runs in containers beside the database: `nomad-stateful-agent COMMAND`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -1,7 +1,5 @@
 """`nomad-stateful-agent binlogs`: has MySQL's binary logs in S3, at most an interval behind."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -4,8 +4,6 @@ A note says of a dump where its checked copy is, its SHA-256 and its ETag, also 
 S3's permissions let nobody write one: by the notes a restore knows what this stack has uploaded.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

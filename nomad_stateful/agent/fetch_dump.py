@@ -1,7 +1,5 @@
 """`nomad-stateful-agent fetch-dump`: brings the dump that a restore was dispatched for from S3 to the volume."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

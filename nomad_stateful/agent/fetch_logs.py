@@ -1,7 +1,5 @@
 """`nomad-stateful-agent fetch-logs`: brings the binary logs that a drill replays, as a server's relay logs."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`nomad-stateful-agent group`: keeps a member in its replication group, and tells routers what it is."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Where in S3 a command works."""
 
-from __future__ import annotations
-
 import argparse
 
 

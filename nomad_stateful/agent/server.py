@@ -1,7 +1,5 @@
 """What the agent asks of MySQL, by the server's socket."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`nomad-stateful-agent upload-dumps`: copies each dump of a volume to S3 once, and reads the copy back."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from contextlib import suppress

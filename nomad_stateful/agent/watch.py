@@ -4,8 +4,6 @@ It reads Nomad's address from the environment (NOMAD_ADDR), the token from a fil
 credentials from the usual places. It ends where it may not read what a failover needs to know.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Names of dumps: each has the time at which its run was launched."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

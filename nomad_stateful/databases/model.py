@@ -1,7 +1,5 @@
 """A database as data: what settings, plan, jobs and commands have to know of one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 It is apart from the description, since it takes the server's client library.
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a database's server runs with, as its description makes it for jobs/database.nomad.hcl."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Credentials and clients from the aws provider's configuration, so that both act in the same account."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

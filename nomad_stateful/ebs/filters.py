@@ -1,7 +1,5 @@
 """What EC2 lists by filters: with many values in as many calls as that takes, and each answer page by page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tags by which the program finds its EBS volumes and snapshots again, and how EC2 writes tags."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

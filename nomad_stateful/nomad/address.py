@@ -1,7 +1,5 @@
 """The address of a cluster and the token for it, as they are given: what is wrong with them, and what may be shown."""
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Final

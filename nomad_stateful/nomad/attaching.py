@@ -1,7 +1,5 @@
 """Waits until the volumes of a consumer can be attached, detached and unmounted, before the consumer changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nomad's clients: what the cluster knows of each, and what takes one out of service."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

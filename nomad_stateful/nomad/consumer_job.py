@@ -5,8 +5,6 @@ that are still mounted (the client's `csi_hook` unmounts only once the tasks hav
 it has no claim on a volume any more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

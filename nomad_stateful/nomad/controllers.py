@@ -9,8 +9,6 @@ controllerPublishVolume and controllerUnpublishVolume in nomad/csi_endpoint.go, 
 client/pluginmanager/csimanager/fingerprint.go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

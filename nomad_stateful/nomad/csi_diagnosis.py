@@ -1,7 +1,5 @@
 """Why a CSI plugin is not healthy, from the allocations that should run it. Used in error messages only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The health of a CSI plugin, by zone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A driver that runs is found healthy half a minute later, as after a drain: Nomad looks for its socket, then every 30 s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

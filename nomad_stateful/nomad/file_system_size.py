@@ -1,7 +1,5 @@
 """Sizes of the file systems that allocations have mounted, as their Nomad clients measure them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nomad_stateful.nomad.api import NomadApi, NomadError

@@ -1,7 +1,5 @@
 """What each member of a database's replication group says of itself, by the HTTP of its agent (docs/agent.md)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

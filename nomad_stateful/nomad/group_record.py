@@ -6,8 +6,6 @@ secret. A lost variable is not a lost group: the group's id lies on the members'
 https://developer.hashicorp.com/nomad/api-docs/variables/variables#create-variable
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from nomad_stateful.errors import ProviderError

@@ -1,7 +1,5 @@
 """Job files as Nomad itself reads them: by its command line, which needs no cluster for that."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -6,8 +6,6 @@ consumer is not changed while the node plugin on its client is being replaced by
 https://github.com/hashicorp/nomad/blob/v1.11.3/: Postrun in client/allocrunner/csi_hook.go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

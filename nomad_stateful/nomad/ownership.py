@@ -6,8 +6,6 @@ holds nothing secret.
 https://developer.hashicorp.com/nomad/api-docs/variables/variables#create-variable
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

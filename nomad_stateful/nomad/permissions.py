@@ -1,7 +1,5 @@
 """Which capability a request needs, as the line of an ACL policy: Nomad's 403 does not say it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which instances of a CSI plugin run an older version of their job than its newest, and are about to be replaced."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

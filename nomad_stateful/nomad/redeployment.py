@@ -1,7 +1,5 @@
 """Redeployment of a job whose newest deployment failed: Nomad places no more allocations of that version."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
 from typing import Any

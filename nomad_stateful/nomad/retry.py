@@ -1,7 +1,5 @@
 """Which errors of Nomad's are transient, and for how long a request is retried after one."""
 
-from __future__ import annotations
-
 RETRY_LIMIT_S = 30.0
 """The plugins' limit: longer than an election and a server's restart."""
 FIRST_ANSWER_S = 8.0

@@ -3,8 +3,6 @@
 https://developer.hashicorp.com/nomad/api-docs/client#stream-logs
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

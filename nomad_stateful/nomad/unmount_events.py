@@ -1,7 +1,5 @@
 """Whether a client is known to have unmounted a volume: by its events, and by its allocations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Versions of Nomad with which data on CSI volumes is safe, and the faults of the others, as its changelog has them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

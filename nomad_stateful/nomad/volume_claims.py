@@ -1,7 +1,5 @@
 """Claims on a CSI volume."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Expansion of a mounted volume through Nomad, and what refused it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

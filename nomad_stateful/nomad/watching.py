@@ -1,7 +1,5 @@
 """Waits on Nomad's blocking queries, within a limit."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """How a plugin learns that it is no longer wanted."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """The engine's Log service: how messages reach the user."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

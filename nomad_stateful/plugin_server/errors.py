@@ -1,7 +1,5 @@
 """How failures end a call: as the user's message alone, never as a traceback."""
 
-from __future__ import annotations
-
 import functools
 import traceback
 from collections.abc import Callable, Iterable

@@ -1,8 +1,6 @@
 # ruff: noqa: ARG002 - the signatures are the interface; most types need a part of it only
 """What a plugin is made of: its resource types, its functions, and what their methods get and give."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field

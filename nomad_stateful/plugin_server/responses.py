@@ -1,7 +1,5 @@
 """What the engine is answered, in the protocol's messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from google.protobuf.struct_pb2 import Struct

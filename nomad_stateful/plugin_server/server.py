@@ -1,7 +1,5 @@
 """The process of a plugin: a gRPC server that the Pulumi engine starts and ends."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,8 +1,6 @@
 # ruff: noqa: A001, ARG002, N802 - the method names and signatures are the protocol's
 """The calls of the Pulumi engine, each handed to the plugin's type or function that it is for."""
 
-from __future__ import annotations
-
 import functools
 import json
 import threading

@@ -1,7 +1,5 @@
 """The threads that answer the engine's calls."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Registers a large program's resources at less cost: without the SDK's stack traces, and awaited one by one."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Iterator

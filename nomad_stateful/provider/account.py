@@ -1,7 +1,5 @@
 """The AWS account of what the plugin has: the provider's configuration, and what a resource remembers of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Resource types and functions whose properties are declared in a table (nomad_stateful/schema)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """How a file system follows its volume's size, mounted or by a restart of what has it mounted."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable
 from typing import Any

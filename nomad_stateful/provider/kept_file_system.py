@@ -1,7 +1,5 @@
 """What the protection of a registered volume does for the file system on it: keeps it, and grows it with the volume."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The other members of a replication group, which have to be ONLINE before one changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nomad_stateful.errors import ProviderError

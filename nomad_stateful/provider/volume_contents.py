@@ -1,7 +1,5 @@
 """What cannot be done to a CSI volume because of what is on it already, each as key, value, rule and remedy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 An EBS volume cannot move. Another one is made there from a snapshot of it, under the same name; it stays in AWS.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime

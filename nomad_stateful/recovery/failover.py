@@ -7,8 +7,6 @@ allocations that are not marked as lost yet are asked for that time
 (https://github.com/hashicorp/nomad/blob/v1.11.3/scheduler/reconciler/reconcile_cluster.go, `delayByStopAfter`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

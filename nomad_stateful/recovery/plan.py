@@ -1,7 +1,5 @@
 """Recovery plans for a volume that is not released: what is wrong, and the commands that fix it, safe ones first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal

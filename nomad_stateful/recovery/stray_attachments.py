@@ -1,7 +1,5 @@
 """Stray attachments: volumes of a job attached where nothing claims them, which nothing else can mount meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume

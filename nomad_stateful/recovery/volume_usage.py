@@ -1,7 +1,5 @@
 """What uses a CSI volume: claims in Nomad, their clients and instances, and EC2's attachments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

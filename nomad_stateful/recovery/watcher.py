@@ -1,7 +1,5 @@
 """Watches for lost clients, and has their jobs started elsewhere once EC2 says that those clients cannot write."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 

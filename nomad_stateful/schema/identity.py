@@ -1,7 +1,5 @@
 """Who publishes the package, and from where programs get it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 REPOSITORY = ""

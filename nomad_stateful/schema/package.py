@@ -1,7 +1,5 @@
 """The package's Pulumi schema, put together from the tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rules for known values of inputs, each refusal told as key, value, rule and remedy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

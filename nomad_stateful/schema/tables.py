@@ -1,7 +1,5 @@
 """The tables of resources and functions: what is declared of each, and what follows from it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the provider's classes have in common."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The provider with a configuration of the program's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi

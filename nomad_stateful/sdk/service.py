@@ -1,7 +1,5 @@
 """Where a job answers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

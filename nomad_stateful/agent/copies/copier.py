@@ -14,8 +14,6 @@ meanwhile and expelled. If it was paused after 2, what it says of the time of 1 
 `until` meanwhile has made 5 fail. A server that is in no group is read-only, and says so in the same answer.
 """
 
-from __future__ import annotations
-
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path

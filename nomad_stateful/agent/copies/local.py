@@ -1,7 +1,5 @@
 """The binary logs of a data directory, as its server lists them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise, takewhile

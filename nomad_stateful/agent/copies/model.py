@@ -1,7 +1,5 @@
 """What a copier knows in a round: the server, its logs, and what is in S3."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What a server has that is of its group, or is not: its data, and the sessions of its clients."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager

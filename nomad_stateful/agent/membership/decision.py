@@ -10,8 +10,6 @@ answer cannot be locked, so nobody begins without it. An empty volume, or an old
 member has more: it joins, and takes the rest from the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce

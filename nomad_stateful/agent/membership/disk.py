@@ -4,8 +4,6 @@ Asking the group for another primary hangs with it, so the server is ended: its 
 looks for a file beside the socket.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where the members of a group are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from nomad_stateful.agent.server import ServerError

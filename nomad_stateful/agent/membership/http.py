@@ -5,8 +5,6 @@ left is read. /healthy: it is in the group, or there is no group to join, and th
 jobs are deployed after it. /: all of it as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import threading

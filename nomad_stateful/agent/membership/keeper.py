@@ -1,7 +1,5 @@
 """Keeps a member in its group: one round looks at its own state, and does the next thing, or says what it waits for."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What a member says of itself to whoever routes to it: a look at the server for each question."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import threading

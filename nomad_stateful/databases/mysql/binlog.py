@@ -3,8 +3,6 @@
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication_binlog_event.html
 """
 
-from __future__ import annotations
-
 import struct
 import uuid
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 https://dev.mysql.com/doc/refman/9.7/en/group-replication-system-variables.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 

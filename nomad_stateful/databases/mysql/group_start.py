@@ -5,8 +5,6 @@ member knows whether another one has more, so each has to answer.
 https://dev.mysql.com/doc/refman/9.7/en/group-replication-restarting-group.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce

@@ -1,7 +1,5 @@
 """Images of servers by their names, and which of two versions may read the other's files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nomad_stateful.databases.model import Problem

@@ -7,8 +7,6 @@ https://dev.mysql.com/doc/refman/9.7/en/upgrade-paths.html
 https://dev.mysql.com/doc/refman/26.7/en/mysql-releases.html
 """
 
-from __future__ import annotations
-
 import re
 
 from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version

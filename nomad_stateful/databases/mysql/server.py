@@ -1,7 +1,5 @@
 """MySQL's server: its arguments and files, and the statements that make its accounts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nomad_stateful.databases.model import Client

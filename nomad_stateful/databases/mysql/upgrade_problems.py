@@ -1,7 +1,5 @@
 """What of the settings and of a server's contents a newer MySQL does not take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from nomad_stateful.databases.mysql.releases import series

@@ -3,8 +3,6 @@
 https://www.postgresql.org/docs/current/libpq-pgservice.html, https://github.com/prometheus-community/postgres_exporter
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

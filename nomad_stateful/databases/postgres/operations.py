@@ -1,7 +1,5 @@
 """What commands do with PostgreSQL."""
 
-from __future__ import annotations
-
 import re
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """What is warned of and refused of a database server: clients that cannot verify it, failing dumps, a downgrade."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

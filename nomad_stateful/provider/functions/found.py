@@ -1,7 +1,5 @@
 """getCluster, getJob, getService and getVolumes: what Nomad and EC2 have, before anything is asked of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """getOwners: which jobs and volumes exist, and which stack each belongs to, before anything is overwritten."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor

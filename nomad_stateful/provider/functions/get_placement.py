@@ -1,7 +1,5 @@
 """getPlacement: whether Nomad's own scheduler would find clients for a job, without submitting it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

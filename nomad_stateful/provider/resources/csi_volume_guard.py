@@ -1,7 +1,5 @@
 """CsiVolumeGuard: refuses, before Nomad makes it, what the contents of a CSI volume would not survive."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

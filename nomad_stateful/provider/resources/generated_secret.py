@@ -1,7 +1,5 @@
 """GeneratedSecret: a random password that lives in the stack's encrypted state and nowhere else."""
 
-from __future__ import annotations
-
 import secrets
 import string
 

@@ -1,7 +1,5 @@
 """JobHealth: exists once the newest version of a job runs and passes its checks."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence

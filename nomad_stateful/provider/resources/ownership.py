@@ -1,7 +1,5 @@
 """Ownership: the claim to a job's or a volume's id, which has to be had before anything is made under that id."""
 
-from __future__ import annotations
-
 import secrets
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PluginHealth: exists once a CSI plugin is healthy in every zone that needs it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nomad_stateful.errors import ProviderError

@@ -1,7 +1,5 @@
 """ReplicationGroup: who begins a database's replication group, decided once, and its end in a single server."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """VolumeGrowth: after a volume has grown, has its file system grow too, mounted or by a restart of its consumer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nomad_stateful.nomad.api import NomadApi

@@ -1,7 +1,5 @@
 """VolumeGuard: refuses, before anything is done, what would cost a volume its data."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

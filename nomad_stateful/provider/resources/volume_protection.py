@@ -1,7 +1,5 @@
 """VolumeProtection: stands between a volume and its registration; it goes before the volume, with a final snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account

@@ -1,7 +1,5 @@
 """VolumeRelease: stands between a volume's consumer and its registration, and on destroy waits until it is released."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Callable, Sequence
