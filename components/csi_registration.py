@@ -126,15 +126,9 @@ def _registered(
         namespace=args["namespace"],
         plugin_id=args["plugin_id"],
         external_id=args["external_id"],
-        capabilities=[
-            nomad.CsiVolumeRegistrationCapabilityArgs(
-                access_mode=args["access_mode"], attachment_mode=args["attachment_mode"]
-            )
-        ],
+        capabilities=[{"access_mode": args["access_mode"], "attachment_mode": args["attachment_mode"]}],
         topology_request=_topology_request(args),
-        mount_options=nomad.CsiVolumeRegistrationMountOptionsArgs(**options)
-        if (options := _mount_options(args))
-        else None,
+        mount_options=_mount_options(args),
         context=args.get("context") or None,
         parameters=args.get("parameters") or None,
         secrets=args.get("secrets"),
@@ -150,12 +144,6 @@ def _registered(
 
 
 def _created(place: Place, args: CsiVolumeArgs, guard: CsiVolumeGuard) -> nomad.CsiVolume:
-    segments, request = _segments(args), None
-    if segments is not None:
-        topology = nomad.CsiVolumeTopologyRequestRequiredTopologyArgs(segments=segments)
-        request = nomad.CsiVolumeTopologyRequestArgs(
-            required=nomad.CsiVolumeTopologyRequestRequiredArgs(topologies=[topology])
-        )
     return nomad.CsiVolume(
         f"{place.name}-volume",
         volume_id=args["volume_id"],
@@ -164,11 +152,9 @@ def _created(place: Place, args: CsiVolumeArgs, guard: CsiVolumeGuard) -> nomad.
         namespace=args["namespace"],
         plugin_id=args["plugin_id"],
         capacity_min=args.get("capacity"),
-        capabilities=[
-            nomad.CsiVolumeCapabilityArgs(access_mode=args["access_mode"], attachment_mode=args["attachment_mode"])
-        ],
-        topology_request=request,
-        mount_options=nomad.CsiVolumeMountOptionsArgs(**options) if (options := _mount_options(args)) else None,
+        capabilities=[{"access_mode": args["access_mode"], "attachment_mode": args["attachment_mode"]}],
+        topology_request=_topology_request(args),
+        mount_options=_mount_options(args),
         parameters=args.get("parameters") or None,
         secrets=args.get("secrets"),
         snapshot_id=args.get("snapshot_id"),
@@ -207,37 +193,21 @@ def _restart_id(
     return growth.restart_id
 
 
-def _segments(args: CsiVolumeArgs) -> pulumi.Output[dict[str, str]] | None:
+def _topology_request(args: CsiVolumeArgs) -> nomad.CsiVolumeTopologyRequestArgsDict | None:
     """Returns where the volume can be reached from; None: from everywhere."""
     zone, key = args.get("zone"), args.get("topology_key")
     if not zone or not key:
         return None
-    return pulumi.Output.from_input(key).apply(lambda known: {known: zone})
+    segments = pulumi.Output.from_input(key).apply(lambda known: {known: zone})
+    return {"required": {"topologies": [{"segments": segments}]}}
 
 
-def _topology_request(
-    args: CsiVolumeArgs,
-) -> pulumi.Input[nomad.CsiVolumeRegistrationTopologyRequestArgs] | None:
-    segments = _segments(args)
-    if segments is None:
-        return None
-    topology = nomad.CsiVolumeRegistrationTopologyRequestRequiredTopologyArgs(segments=segments)
-    return nomad.CsiVolumeRegistrationTopologyRequestArgs(
-        required=nomad.CsiVolumeRegistrationTopologyRequestRequiredArgs(topologies=[topology])
-    )
-
-
-class _MountOptions(TypedDict, total=False):
-    fs_type: str
-    mount_flags: list[str]
-
-
-def _mount_options(args: CsiVolumeArgs) -> _MountOptions:
+def _mount_options(args: CsiVolumeArgs) -> nomad.CsiVolumeMountOptionsArgsDict | None:
     """Returns what is set of them; the plugin refuses a block with nothing in it."""
-    options: _MountOptions = {}
+    options: nomad.CsiVolumeMountOptionsArgsDict = {}
     if args["attachment_mode"] == "file-system":
         if fs_type := args.get("fs_type"):
             options["fs_type"] = fs_type
         if mount_flags := args.get("mount_flags"):
             options["mount_flags"] = mount_flags
-    return options
+    return options or None
