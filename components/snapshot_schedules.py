@@ -1,5 +1,6 @@
 """Snapshots of EBS volumes on schedule, taken by AWS whether or not Nomad runs."""
 
+import importlib.metadata
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -15,7 +16,6 @@ from pulumi_aws.dlm import (
 from pulumi_aws.iam import Role, RolePolicy
 
 from nomad_stateful.components.component_type import Component
-from nomad_stateful.components.ec2_tag import Ec2Tag
 
 
 class SnapshotCopies(TypedDict):
@@ -182,3 +182,18 @@ def _copy(copy: SnapshotCopies) -> LifecyclePolicyPolicyDetailsScheduleCrossRegi
             interval=copy["keep_days"], interval_unit="DAYS"
         ),
     )
+
+
+class Ec2Tag(pulumi.CustomResource):
+    """One tag, given to an EBS volume that Pulumi did not make, and taken off again.
+
+    It is pulumi_aws.ec2.Tag, without that package: loading its types takes every preview another second.
+    """
+
+    def __init__(
+        self, name: str, *, resource_id: pulumi.Input[str], key: str, value: str, opts: pulumi.ResourceOptions
+    ) -> None:
+        # The same version as of the SDK's resources: a default provider is one for each version.
+        own = pulumi.ResourceOptions(version=importlib.metadata.version("pulumi-aws"))
+        props = {"resourceId": resource_id, "key": key, "value": value}
+        super().__init__("aws:ec2/tag:Tag", name, props, pulumi.ResourceOptions.merge(opts, own))

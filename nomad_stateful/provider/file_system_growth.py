@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad import file_system_size, volume_claims, volume_expansion
+from nomad_stateful.nomad import file_system_size, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import Props
@@ -45,7 +45,7 @@ class FileSystemGrowth:
         mounted = _grows_mounted(api, volume)
         if mounted or inputs["mode"] == ONLINE:
             before = file_system_size.of(api, held)
-            refusal = volume_expansion.expand(ctx, api, inputs, volume)
+            refusal = file_system_size.expand(ctx, api, inputs, volume)
             if not refusal:
                 progress = Progress(ctx, file_system_size.MEASURED_WITHIN_S)
                 after = file_system_size.after_growth(progress, api, held, before)
@@ -72,7 +72,7 @@ def _volume(api: NomadApi, inputs: Props) -> dict[str, Any] | None:
 
 
 def _grows_mounted(api: NomadApi, volume: Props) -> bool:
-    return volume_expansion.nodes_can_expand(api, volume.get("PluginID") or "")
+    return file_system_size.nodes_can_expand(api, volume.get("PluginID") or "")
 
 
 def _refused(what: str, reason: str) -> str:

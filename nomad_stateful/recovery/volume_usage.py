@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
@@ -9,8 +10,9 @@ from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import job_path, volume_path
-from nomad_stateful.nomad.unmount_events import has_unmounted
 from nomad_stateful.nomad.volume_claims import Claim, claims
+
+_ENDED = frozenset({"complete", "failed"})
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class VolumeUsage:
     clients: Mapping[str, Client] = field(default_factory=dict)
     """Those with a claim on it, or whose instance has it attached, by id."""
     unmounted: frozenset[str] = frozenset()
-    """Ids of clients that are known to have unmounted it and to run nothing that uses it (unmount_events.py)."""
+    """Ids of clients that are known to have unmounted it and to run nothing that uses it."""
     attached: Volume | None = None
     """EC2's answer; None where it is not an EBS volume, or EC2 did not answer."""
     instances: Mapping[str, str] = field(default_factory=dict)
@@ -84,7 +86,7 @@ def inspect_volume(
     known = {client.instance_id for client in involved.values()}
     unclaimed = {item.instance_id for item in attached.attachments} - known if attached else set()
     others = [one for one in clients.read(api) if one.instance_id in unclaimed] if unclaimed else []
-    unmounted = [one.id for one in others if has_unmounted(api, one, plugin_id, namespace, volume_id)]
+    unmounted = [one.id for one in others if _has_unmounted(api, one, plugin_id, namespace, volume_id)]
     wanted = sorted((known | unclaimed) - {""})
     states: Mapping[str, str] = {}
     if ebs is not None and wanted:
@@ -119,3 +121,45 @@ def _attached(ebs: EbsVolumes | None, external_id: str) -> tuple[Volume | None, 
 def _is_stopped(api: NomadApi, claim: Claim) -> bool:
     job = api.find(job_path(claim.job_id), namespace=claim.namespace)
     return job is None or bool(job.get("Stop")) or claim.desired == "stop"
+
+
+def _has_unmounted(api: NomadApi, client: Client, plugin_id: str, namespace: str, volume_id: str) -> bool:
+    """Returns whether the client's last event on the volume is an unmount, and none of its allocations uses the volume.
+
+    False where that is not known: a client keeps its last ten events only. Raises NomadError.
+    https://github.com/hashicorp/nomad/blob/v1.11.3/client/pluginmanager/csimanager/volume.go (unmountVolumeImpl)
+    """
+    if client.status != "ready" or not client.has_healthy_plugin(plugin_id):
+        return False
+    if not _last_event_is_unmount(client, volume_id):
+        return False
+    allocations = api.find(f"node/{client.id}/allocations", namespace=namespace) or []
+    if any(_uses(allocation, namespace, volume_id) for allocation in allocations):
+        return False
+    # An event names a volume by its id alone.
+    listed = api.get("volumes", type="csi", namespace="*") or []
+    return not any(volume["ID"] == volume_id and volume["Namespace"] != namespace for volume in listed)
+
+
+def _last_event_is_unmount(client: Client, volume_id: str) -> bool:
+    events = [event for event in client.events if (event.get("Details") or {}).get("volume_id") == volume_id]
+    if not events:
+        return False
+    return events[-1].get("Message") == "Unmount volume" and events[-1]["Details"].get("success") == "true"
+
+
+def _uses(allocation: Mapping[str, Any], namespace: str, volume_id: str) -> bool:
+    if allocation.get("Namespace") != namespace or allocation.get("ClientStatus") in _ENDED:
+        return False
+    groups = (allocation.get("Job") or {}).get("TaskGroups") or []
+    requests = (
+        request
+        for group in groups
+        if group.get("Name") == allocation.get("TaskGroup")
+        for request in (group.get("Volumes") or {}).values()
+    )
+    return any(
+        request.get("Type") == "csi"
+        and (request.get("Source") == volume_id or volume_id.startswith(f"{request.get('Source')}["))
+        for request in requests
+    )
