@@ -30,14 +30,12 @@ def other_file_system(olds: Props, news: Props) -> bool:
 def file_system_refusal(olds: Props, news: Props) -> CheckFailure:
     """Returns why the file system stays, and how to have another."""
     old = olds["fsType"]
-    return _refusal(
-        news,
-        "fsType",
-        news["fsType"],
-        f"the volume is formatted with {old}, and a mount as {news['fsType']} fails after its consumer was stopped",
+    rule = f"the volume is formatted with {old}, and a mount as {news['fsType']} fails after its consumer was stopped"
+    remedy = (
         f"Keep fsType: {old}. {_ANOTHER} (a snapshot restores {old}). If nothing on it is wanted, take the volume "
-        "out of the settings, run `pulumi up`, and add it again",
+        "out of the settings, run `pulumi up`, and add it again"
     )
+    return _refusal(news, "fsType", news["fsType"], rule, remedy)
 
 
 def file_system(ctx: Context, olds: Props, news: Props, holders: str | None) -> list[CheckFailure]:
@@ -84,13 +82,8 @@ def provision_refusal(news: Props) -> CheckFailure:
 def made_otherwise(olds: Props, news: Props) -> Iterator[CheckFailure]:
     """Yields what would need another volume than the one that the driver has made."""
     if changed(olds, news, "zone"):
-        yield _refusal(
-            news,
-            "zone",
-            news["zone"],
-            f"a volume cannot move, and this one is in {olds['zone']}",
-            f"Keep zone: {olds['zone']}. {_ANOTHER}",
-        )
+        rule = f"a volume cannot move, and this one is in {olds['zone']}"
+        yield _refusal(news, "zone", news["zone"], rule, f"Keep zone: {olds['zone']}. {_ANOTHER}")
     for key, setting in (("pluginId", "plugin"), ("namespace", "namespace")):
         if changed(olds, news, key):
             rule = f"the driver made the volume for {setting} {olds[key]}, and would delete it to make an empty one"
@@ -112,13 +105,11 @@ def in_use(olds: Props, news: Props, holders: str) -> Iterator[CheckFailure]:
     """Yields what Nomad does not change in a volume of a driver's own while it is claimed."""
     for key in ("mountFlags", "accessMode"):
         if changed(olds, news, key):
-            yield _refusal(
-                news,
-                key,
-                "changed" if key == "mountFlags" else news[key],
-                f"Nomad does not change it while the volume is in use, by {holders}",
-                "Take the volume's mount out of its consumers, run `pulumi up`, then change it and add the mount again",
+            rule = f"Nomad does not change it while the volume is in use, by {holders}"
+            remedy = (
+                "Take the volume's mount out of its consumers, run `pulumi up`, then change it and add the mount again"
             )
+            yield _refusal(news, key, "changed" if key == "mountFlags" else news[key], rule, remedy)
 
 
 def is_made_by_driver(volume: Mapping[str, Any]) -> bool:

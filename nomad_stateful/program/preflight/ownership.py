@@ -206,12 +206,8 @@ def _second_registrations(plan: Plan, known: Known, registered: Iterable[Mapping
         adopted = volume.external_id is None
         key = f"{volume.key}.{'adopt' if adopted else 'externalId'}"
         if not adopted and external_id in known.ebs_volumes:
-            yield Problem(
-                key,
-                external_id,
-                "this stack made this volume itself, under another name",
-                "mount that one wherever it is needed, and remove this one",
-            )
+            rule = "this stack made this volume itself, under another name"
+            yield Problem(key, external_id, rule, "mount that one wherever it is needed, and remove this one")
         for one in registered:
             there = (one["namespace"], f"volume/{one['id']}")
             by = one["pluginId"] if one["pluginId"] in plan.drivers else volume.plugin

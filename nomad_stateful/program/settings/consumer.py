@@ -183,12 +183,8 @@ class Consumer(Section):
         variable.check("secrets", self.secrets)
         labels = [port.label for port in self.ports]
         if self.service is not None and self.service.port not in labels:
-            raise Refusal(
-                "service.port",
-                self.service.port,
-                "there is no such port",
-                f"use one of {', '.join(labels)}" if labels else "add it to ports",
-            )
+            remedy = f"use one of {', '.join(labels)}" if labels else "add it to ports"
+            raise Refusal("service.port", self.service.port, "there is no such port", remedy)
         return self
 
 

@@ -41,19 +41,11 @@ def check_backup(section: DatabaseSection, volumes: list[Volume]) -> None:
     key = f"{section.kind.name}.backup"
     volume = _found(key, section.backup.volume, volumes)
     if volume.name == section.volume:
-        raise Refusal(
-            f"{key}.volume",
-            volume.name,
-            "this is the volume of the data: whoever loses it would lose both",
-            "give the dumps a volume of their own",
-        )
+        rule = "this is the volume of the data: whoever loses it would lose both"
+        raise Refusal(f"{key}.volume", volume.name, rule, "give the dumps a volume of their own")
     if volume.count is not None or volume.access_mode in READ_ONLY or volume.attachment_mode != "file-system":
-        raise Refusal(
-            f"{key}.volume",
-            volume.name,
-            "dumps are files that are written to a single volume",
-            "use a volume without count that is writable and has attachmentMode file-system",
-        )
+        remedy = "use a volume without count that is writable and has attachmentMode file-system"
+        raise Refusal(f"{key}.volume", volume.name, "dumps are files that are written to a single volume", remedy)
 
 
 def check_renamed(what: Literal["consumer", "volume"], entries: Sequence[Consumer] | Sequence[Volume]) -> None:
@@ -87,12 +79,8 @@ def check_sharing(section: DatabaseSection | None, consumers: list[Consumer], vo
         if volume.access_mode == "multi-node-single-writer":
             here = [use for use in here if use.writes]
         if len(here) > 1 and (volume.access_mode in ONE_ALLOCATION or volume.access_mode == "multi-node-single-writer"):
-            raise Refusal(
-                here[1].key,
-                volume.name,
-                f"job {here[0].job} has this volume, and {volume.access_mode} does not allow a second",
-                "give it a volume of its own, or a volume that can be shared",
-            )
+            rule = f"job {here[0].job} has this volume, and {volume.access_mode} does not allow a second"
+            raise Refusal(here[1].key, volume.name, rule, "give it a volume of its own, or a volume that can be shared")
 
 
 def _found(key: str, name: str, volumes: list[Volume]) -> Volume:
@@ -106,29 +94,18 @@ def _found(key: str, name: str, volumes: list[Volume]) -> Volume:
 def _check_set(consumer: Consumer, mount: Mount, volume: Volume, key: str) -> None:
     if volume.count is None:
         if mount.per_alloc:
-            raise Refusal(
-                f"{key}.perAlloc",
-                "true",
-                f"{volume.name} is a single volume",
-                f"set volumes.{volume.name}.count to {consumer.count}, or perAlloc to false",
-            )
+            remedy = f"set volumes.{volume.name}.count to {consumer.count}, or perAlloc to false"
+            raise Refusal(f"{key}.perAlloc", "true", f"{volume.name} is a single volume", remedy)
         return
     if not mount.per_alloc:
         raise Refusal(f"{key}.volume", volume.name, "this is a set of volumes", "set perAlloc to true")
     if volume.count < consumer.count:
-        raise Refusal(
-            f"consumers.{consumer.name}.count",
-            consumer.count,
-            f"the set {volume.name} has {volume.count} volumes, one for each instance",
-            f"use at most {volume.count}, or set volumes.{volume.name}.count to {consumer.count}",
-        )
+        rule = f"the set {volume.name} has {volume.count} volumes, one for each instance"
+        remedy = f"use at most {volume.count}, or set volumes.{volume.name}.count to {consumer.count}"
+        raise Refusal(f"consumers.{consumer.name}.count", consumer.count, rule, remedy)
     if consumer.canaries:
-        raise Refusal(
-            f"consumers.{consumer.name}.canaries",
-            consumer.canaries,
-            f"each volume of the set {volume.name} belongs to one instance, so none is left for a canary",
-            "set it to 0",
-        )
+        rule = f"each volume of the set {volume.name} belongs to one instance, so none is left for a canary"
+        raise Refusal(f"consumers.{consumer.name}.canaries", consumer.canaries, rule, "set it to 0")
 
 
 def _check_mode(consumer: Consumer, mount: Mount, volume: Volume, key: str) -> None:
@@ -139,16 +116,9 @@ def _check_mode(consumer: Consumer, mount: Mount, volume: Volume, key: str) -> N
     if not single or mount.per_alloc:
         return
     if consumer.count > 1:
-        raise Refusal(
-            f"consumers.{consumer.name}.count",
-            consumer.count,
-            f"{volume.name} is {mode}, so a single instance can have it",
-            "set it to 1, use a set of volumes with perAlloc, or a driver and access mode that share",
-        )
+        rule = f"{volume.name} is {mode}, so a single instance can have it"
+        remedy = "set it to 1, use a set of volumes with perAlloc, or a driver and access mode that share"
+        raise Refusal(f"consumers.{consumer.name}.count", consumer.count, rule, remedy)
     if consumer.canaries:
-        raise Refusal(
-            f"consumers.{consumer.name}.canaries",
-            consumer.canaries,
-            f"{volume.name} is {mode}, so a second copy could never start",
-            "set it to 0",
-        )
+        rule = f"{volume.name} is {mode}, so a second copy could never start"
+        raise Refusal(f"consumers.{consumer.name}.canaries", consumer.canaries, rule, "set it to 0")

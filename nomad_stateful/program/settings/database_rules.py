@@ -67,12 +67,8 @@ def _check_data_dir(section: DatabaseSection) -> None:
     paths.check_plain("dataDir", section.data_dir)
     folder = paths.covers(section.mount_path, (*paths.SYSTEM_FOLDERS, f"/{INIT_FOLDER}"))
     if folder:
-        raise Refusal(
-            "dataDir",
-            section.data_dir,
-            f"the volume would be mounted over {folder}, which the server needs as it is",
-            f"use a folder of its own, such as /srv/{section.kind.name}",
-        )
+        rule = f"the volume would be mounted over {folder}, which the server needs as it is"
+        raise Refusal("dataDir", section.data_dir, rule, f"use a folder of its own, such as /srv/{section.kind.name}")
 
 
 def _check_init_scripts(section: DatabaseSection) -> None:
@@ -103,12 +99,9 @@ def _check_users(section: DatabaseSection) -> None:
             raise Refusal(f"users.{user.name}.name", user.name, "this account is reserved", "rename it")
         unknown = sorted(set(user.privileges.split(", ")) - section.kind.privileges)
         if unknown and user.privileges not in EVERY_PRIVILEGE:
-            raise Refusal(
-                f"users.{user.name}.privileges",
-                user.privileges,
-                f"{unknown[0]} is not a privilege on a database that can be listed",
-                "name privileges of a database, such as SELECT, INSERT, or ALL PRIVILEGES alone",
-            )
+            rule = f"{unknown[0]} is not a privilege on a database that can be listed"
+            remedy = "name privileges of a database, such as SELECT, INSERT, or ALL PRIVILEGES alone"
+            raise Refusal(f"users.{user.name}.privileges", user.privileges, rule, remedy)
         if user.database not in section.databases:
             raise Refusal(
                 f"users.{user.name}.database", user.database, "it is not among databases", "add it there, or correct it"

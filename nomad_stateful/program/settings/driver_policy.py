@@ -69,12 +69,9 @@ def check_size(plugins: Iterable[Plugin], volumes: Iterable[Volume]) -> None:
         return
     size = len(json.dumps(policy.document(**_LONGEST_SCOPE), separators=(",", ":")))
     if size > LARGEST_CHARACTERS:
-        raise Refusal(
-            "volumes",
-            f"{len(set(policy.kms_key_arns))} KMS keys",
-            f"the driver's IAM policy would have {size} characters, and IAM takes {LARGEST_CHARACTERS}",
-            "use one kmsKeyArn for several volumes",
-        )
+        rule = f"the driver's IAM policy would have {size} characters, and IAM takes {LARGEST_CHARACTERS}"
+        remedy = "use one kmsKeyArn for several volumes"
+        raise Refusal("volumes", f"{len(set(policy.kms_key_arns))} KMS keys", rule, remedy)
 
 
 def _keys(volumes: Iterable[Volume]) -> list[str]:

@@ -93,20 +93,13 @@ class DumpBucket(Section):
             _check_given(self, self.bucket)
         keep = self.keep_days or KEEP_DAYS
         if self.object_lock and self.object_lock.days > keep:
-            raise Refusal(
-                "objectLock.days",
-                str(self.object_lock.days),
-                f"a copy expires after keepDays, {keep}, and would be stored and paid until it is unlocked",
-                f"set keepDays to {self.object_lock.days}, or days to {keep} at most",
-            )
+            rule = f"a copy expires after keepDays, {keep}, and would be stored and paid until it is unlocked"
+            remedy = f"set keepDays to {self.object_lock.days}, or days to {keep} at most"
+            raise Refusal("objectLock.days", str(self.object_lock.days), rule, remedy)
         key_region = self.kms_key_arn.split(":")[3] if self.kms_key_arn else None
         if key_region and self.region and key_region != self.region:
-            raise Refusal(
-                "kmsKeyArn",
-                self.kms_key_arn,
-                f"the bucket is in {self.region}, and S3 encrypts with keys of its region",
-                f"name a key of {self.region}",
-            )
+            rule = f"the bucket is in {self.region}, and S3 encrypts with keys of its region"
+            raise Refusal("kmsKeyArn", self.kms_key_arn, rule, f"name a key of {self.region}")
         return self
 
 
@@ -114,12 +107,9 @@ def _check_given(given: DumpBucket, bucket: str) -> None:
     if ".." in bucket or re.fullmatch(r"[0-9]+(\.[0-9]+){3}", bucket):
         raise Refusal("bucket", bucket, "S3 takes no name with .. and none like an address", "correct the name")
     if given.keep_days is not None:
-        raise Refusal(
-            "keepDays",
-            str(given.keep_days),
-            "the bucket is given, and its own lifecycle says what it keeps",
-            "leave keepDays out, or leave bucket out to have one made",
-        )
+        rule = "the bucket is given, and its own lifecycle says what it keeps"
+        remedy = "leave keepDays out, or leave bucket out to have one made"
+        raise Refusal("keepDays", str(given.keep_days), rule, remedy)
     if given.object_lock is not None:
         raise Refusal(
             "objectLock",

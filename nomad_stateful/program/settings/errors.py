@@ -116,12 +116,8 @@ def _problem(details: ErrorDetails, config: dict[str, Any], rules: dict[str, str
     key = ".".join(path)
     if kind == "extra_forbidden":
         # What a misspelled setting would have held is not known.
-        return Problem(
-            key,
-            "set",
-            "there is no such setting",
-            "remove it, or correct its spelling (docs/config.md lists them all)",
-        )
+        rule = "there is no such setting"
+        return Problem(key, "set", rule, "remove it, or correct its spelling (docs/config.md lists them all)")
     rule, remedy = RULES.get(kind, (details["msg"], "correct it"))
     own_rule = rules.get(".".join(part for part in details["loc"] if isinstance(part, str)))
     if own_rule and kind in ("string_pattern_mismatch", "string_too_short", "int_type", "greater_than_equal"):

@@ -45,12 +45,8 @@ def check_jobs(found: Iterable[tuple[str, str]]) -> None:
     for key, job in found:
         if job in first:
             named = " (the job that restores)" if job.endswith("-restore") and key.endswith(".backup.jobId") else ""
-            raise Refusal(
-                key,
-                job,
-                f"{first[job]} gives another job this id{named}, and one job would replace the other",
-                "give each job an id of its own",
-            )
+            rule = f"{first[job]} gives another job this id{named}, and one job would replace the other"
+            raise Refusal(key, job, rule, "give each job an id of its own")
         first[job] = key
 
 
@@ -72,12 +68,9 @@ def check_external_ids(volumes: list[Volume], plugins: list[Plugin]) -> None:
         plugin = rules.plugin_of(volume, plugins)
         identity = external_identity(plugin.driver, plugin.id, volume.external_id)
         if identity in first:
-            raise Refusal(
-                f"volumes.{volume.name}.externalId",
-                volume.external_id,
-                f"volumes.{first[identity]} is the same volume, and Nomad counts the writers of each name separately",
-                f"mount {first[identity]} wherever it is needed, and remove {volume.name}",
-            )
+            rule = f"volumes.{first[identity]} is the same volume, and Nomad counts the writers of each name separately"
+            remedy = f"mount {first[identity]} wherever it is needed, and remove {volume.name}"
+            raise Refusal(f"volumes.{volume.name}.externalId", volume.external_id, rule, remedy)
         first[identity] = volume.name
 
 

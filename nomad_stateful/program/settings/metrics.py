@@ -93,28 +93,18 @@ def check_metrics(metrics: Metrics | None, section: DatabaseSection | None, plug
     for plugin in plugins:
         own = [one for one in plugin.extra_args if one.partition("=")[0] == HTTP_FLAG]
         if own and serves(metrics, plugin):
-            raise Refusal(
-                f"plugins.{plugin.id}.extraArgs",
-                own[0],
-                "with metrics.drivers the program decides where the driver serves its metrics",
-                "remove it, or set metrics.drivers to false",
-            )
+            rule = "with metrics.drivers the program decides where the driver serves its metrics"
+            raise Refusal(f"plugins.{plugin.id}.extraArgs", own[0], rule, "remove it, or set metrics.drivers to false")
 
 
 def _check_measured(section: DatabaseSection, name: str) -> None:
     given = section.tls_certificate
     if given is not None and section.authority and not given.server_name:
-        raise Refusal(
-            f"{name}.tlsCertificate.certificate",
-            "without a subjectAltName",
-            f"with tlsCertificate.ca the exporter of metrics.{name} verifies the server, by a name in there",
-            f"have it issued with one, or set metrics.{name} to false",
-        )
+        rule = f"with tlsCertificate.ca the exporter of metrics.{name} verifies the server, by a name in there"
+        remedy = f"have it issued with one, or set metrics.{name} to false"
+        raise Refusal(f"{name}.tlsCertificate.certificate", "without a subjectAltName", rule, remedy)
     for user in section.users:
         if user.name == EXPORTER_ACCOUNT:
-            raise Refusal(
-                f"{name}.users.{user.name}.name",
-                user.name,
-                f"with metrics.{name} this is the account of {section.kind.title}'s exporter",
-                f"rename it, or set metrics.{name} to false",
-            )
+            rule = f"with metrics.{name} this is the account of {section.kind.title}'s exporter"
+            remedy = f"rename it, or set metrics.{name} to false"
+            raise Refusal(f"{name}.users.{user.name}.name", user.name, rule, remedy)

@@ -28,12 +28,8 @@ from nomad_stateful.program.settings.types import (
 def _driver(name: str) -> str:
     if name in DRIVERS:
         return name
-    raise Refusal(
-        "",
-        name,
-        "there is no such driver",
-        f"use one of {', '.join(sorted(DRIVERS))}, or add it (docs/add-a-driver.md)",
-    )
+    rule = "there is no such driver"
+    raise Refusal("", name, rule, f"use one of {', '.join(sorted(DRIVERS))}, or add it (docs/add-a-driver.md)")
 
 
 DriverName = Annotated[str, AfterValidator(_driver)]

@@ -37,12 +37,8 @@ def check(plugin: Plugin) -> None:
     _check_what_the_driver_has(plugin)
     _check_config(plugin)
     if plugin.volume_attach_limit is not None and plugin.reserved_volume_attachments is not None:
-        raise Refusal(
-            "reservedVolumeAttachments",
-            plugin.reserved_volume_attachments,
-            "the driver takes this or volumeAttachLimit, not both",
-            "remove one of the two",
-        )
+        rule = "the driver takes this or volumeAttachLimit, not both"
+        raise Refusal("reservedVolumeAttachments", plugin.reserved_volume_attachments, rule, "remove one of the two")
 
 
 def _check_existing(plugin: Plugin) -> None:
@@ -85,12 +81,8 @@ def _check_folders(plugin: Plugin) -> None:
     _check_endpoint(plugin)
     base = plugin.stage_publish_base_dir
     if base and (not base.startswith("/") or ".." in base.split("/") or paths.is_below(base, plugin.mount_dir)):
-        raise Refusal(
-            "stagePublishBaseDir",
-            base,
-            "must be an absolute path outside mountDir",
-            "leave it out, or name another folder such as /local/csi",
-        )
+        rule = "must be an absolute path outside mountDir"
+        raise Refusal("stagePublishBaseDir", base, rule, "leave it out, or name another folder such as /local/csi")
     targets: list[str] = []
     for index, mount in enumerate(plugin.host_mounts or []):
         key = f"hostMounts.{index}"
@@ -108,12 +100,8 @@ def _check_endpoint(plugin: Plugin) -> None:
     socket = f"{plugin.mount_dir.rstrip('/')}/csi.sock"
     given = plugin.endpoint.removeprefix("unix:").lstrip("/")
     if plugin.endpoint != NOMAD_ENDPOINT and given != socket.lstrip("/"):
-        raise Refusal(
-            "endpoint",
-            plugin.endpoint,
-            f"Nomad looks for the driver at csi.sock in mountDir, which is {plugin.mount_dir}",
-            f"leave it out, or use unix://{socket}",
-        )
+        rule = f"Nomad looks for the driver at csi.sock in mountDir, which is {plugin.mount_dir}"
+        raise Refusal("endpoint", plugin.endpoint, rule, f"leave it out, or use unix://{socket}")
 
 
 def _check_what_the_driver_has(plugin: Plugin) -> None:
@@ -121,19 +109,11 @@ def _check_what_the_driver_has(plugin: Plugin) -> None:
     _check_controllers(plugin)
     for key, value in plugin.extra_tags.items():
         if "," in key + value or "=" in key:
-            raise Refusal(
-                f"extraTags.{key}",
-                value,
-                "a comma, or '=' in the key, would split the tag",
-                "remove that character",
-            )
+            rule = "a comma, or '=' in the key, would split the tag"
+            raise Refusal(f"extraTags.{key}", value, rule, "remove that character")
     if driver.name == "ebs" and plugin.clones and parse_version(plugin.pinned_version) < CLONE_SINCE:
-        raise Refusal(
-            "clones",
-            "true",
-            f"{plugin.pinned_version} of the driver does not clone volumes",
-            "pin version v1.51.0 or a later one, or remove it",
-        )
+        rule = f"{plugin.pinned_version} of the driver does not clone volumes"
+        raise Refusal("clones", "true", rule, "pin version v1.51.0 or a later one, or remove it")
     if driver.name == "ebs":
         _check_ebs(plugin)
     for name in EBS_ONLY:
@@ -147,12 +127,8 @@ def _check_config(plugin: Plugin) -> None:
     if plugin.config is not None and not driver.config_file:
         raise Refusal("config", "a text", f"the {driver.name} driver reads no configuration file", "remove it")
     if plugin.config is None and driver.config_file:
-        raise Refusal(
-            "config",
-            None,
-            f"the {driver.name} driver needs its configuration file",
-            "set it with pulumi config set --secret --path",
-        )
+        rule = f"the {driver.name} driver needs its configuration file"
+        raise Refusal("config", None, rule, "set it with pulumi config set --secret --path")
     if plugin.config is not None:
         variable.check("config", {"driver_config": plugin.config}, "keep less in it")
     if plugin.config is not None and driver.config_problem is not None:

@@ -67,12 +67,9 @@ def check_volume(volume: Volume, plugins: list[Plugin]) -> None:
             "remove it" if existing else "remove it, keep protect: true, and take a copy before the volume is deleted",
         )
     if volume.snapshots and driver.backend != "ebs":
-        raise Refusal(
-            f"{key}.snapshots",
-            f"{len(volume.snapshots)} schedules",
-            f"is for EBS volumes: AWS takes no snapshots of volumes of the {driver.name} driver",
-            "remove it, and take snapshots in the storage's own system",
-        )
+        rule = f"is for EBS volumes: AWS takes no snapshots of volumes of the {driver.name} driver"
+        remedy = "remove it, and take snapshots in the storage's own system"
+        raise Refusal(f"{key}.snapshots", f"{len(volume.snapshots)} schedules", rule, remedy)
     _check_zone(volume, plugin, key)
 
 
@@ -80,47 +77,29 @@ def _check_modes(volume: Volume, driver: CsiDriver, key: str) -> None:
     if volume.access_mode not in driver.access_modes:
         modes = ", ".join(sorted(driver.access_modes))
         reads = volume.access_mode.endswith("reader-only")
-        raise Refusal(
-            f"{key}.accessMode",
-            volume.access_mode,
-            f"the {driver.name} driver does not support this access mode",
-            f"use {modes}" + ("; readOnly: true on a mount keeps its job from writing" if reads else ""),
-        )
+        rule = f"the {driver.name} driver does not support this access mode"
+        remedy = f"use {modes}" + ("; readOnly: true on a mount keeps its job from writing" if reads else "")
+        raise Refusal(f"{key}.accessMode", volume.access_mode, rule, remedy)
     if volume.attachment_mode not in driver.attachment_modes:
         modes = ", ".join(sorted(driver.attachment_modes))
-        raise Refusal(
-            f"{key}.attachmentMode",
-            volume.attachment_mode,
-            f"the {driver.name} driver does not support this attachment mode",
-            f"use {modes}",
-        )
+        rule = f"the {driver.name} driver does not support this attachment mode"
+        raise Refusal(f"{key}.attachmentMode", volume.attachment_mode, rule, f"use {modes}")
     mounted = volume.attachment_mode == "file-system"
     if mounted and volume.fs_type and driver.fs_types and volume.fs_type not in driver.fs_types:
-        raise Refusal(
-            f"{key}.fsType",
-            volume.fs_type,
-            f"the {driver.name} driver does not mount this file system",
-            f"use one of {', '.join(sorted(driver.fs_types))}",
-        )
+        rule = f"the {driver.name} driver does not mount this file system"
+        raise Refusal(f"{key}.fsType", volume.fs_type, rule, f"use one of {', '.join(sorted(driver.fs_types))}")
     fs_type = volume.fs_type or driver.default_fs_type
     if mounted and (flag := mount_flags.foreign(fs_type, volume.mount_flags)):
-        raise Refusal(
-            f"{key}.mountFlags",
-            flag,
-            f"is not a mount flag of {fs_type}, and the mount would fail",
-            "remove it, or correct it",
-        )
+        rule = f"is not a mount flag of {fs_type}, and the mount would fail"
+        raise Refusal(f"{key}.mountFlags", flag, rule, "remove it, or correct it")
 
 
 def _check_external_id(volume: Volume, driver: CsiDriver, key: str) -> None:
     is_ebs = volume.provision == "existing" and driver.backend == "ebs"
     if is_ebs and not re.fullmatch(r"vol-([0-9a-f]{8}|[0-9a-f]{17})", volume.external_id or ""):
-        raise Refusal(
-            f"{key}.externalId",
-            volume.external_id,
-            "must be the id of an EBS volume, vol- and 17 digits of 0-9 and a-f",
-            "look it up in the EC2 console, or with aws ec2 describe-volumes",
-        )
+        rule = "must be the id of an EBS volume, vol- and 17 digits of 0-9 and a-f"
+        remedy = "look it up in the EC2 console, or with aws ec2 describe-volumes"
+        raise Refusal(f"{key}.externalId", volume.external_id, rule, remedy)
 
 
 def _check_zone(volume: Volume, plugin: Plugin, key: str) -> None:
@@ -133,12 +112,8 @@ def _check_zone(volume: Volume, plugin: Plugin, key: str) -> None:
         )
     outside = [zone for zone in zones if plugin.zones and zone and zone not in plugin.zones]
     if outside:
-        raise Refusal(
-            f"{key}.zone",
-            outside[0],
-            f"plugin {plugin.id} runs in {', '.join(plugin.zones)} only",
-            "use one of these zones, or another plugin",
-        )
+        rule = f"plugin {plugin.id} runs in {', '.join(plugin.zones)} only"
+        raise Refusal(f"{key}.zone", outside[0], rule, "use one of these zones, or another plugin")
 
 
 def check_one_database(names: list[str]) -> None:
@@ -159,12 +134,9 @@ def check_database(section: DatabaseSection, volumes: list[Volume]) -> None:
         raise Refusal(key, section.volume, rule, f"use one of {', '.join(names)}")
     writable = volume.access_mode in ("single-node-writer", "multi-node-single-writer", "multi-node-multi-writer")
     if not writable or volume.attachment_mode != "file-system":
-        raise Refusal(
-            key,
-            volume.name,
-            f"{title} writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}",
-            f"set volumes.{volume.name}.accessMode to single-node-writer and attachmentMode to file-system",
-        )
+        rule = f"{title} writes files, but the volume is {volume.access_mode} and {volume.attachment_mode}"
+        remedy = f"set volumes.{volume.name}.accessMode to single-node-writer and attachmentMode to file-system"
+        raise Refusal(key, volume.name, rule, remedy)
     if is_group:
         group.check_volumes(section, volume)
 

@@ -98,12 +98,9 @@ def check(schedules: Sequence[SnapshotSchedule], zones: Sequence[str], volume_ta
     _unique("snapshots", "name", [one.name for one in schedules])
     by_count = {one.keep is not None for one in schedules}
     if len(by_count) > 1:
-        raise Refusal(
-            f"snapshots.{schedules[-1].name}",
-            "keep" if schedules[-1].keep else "keepDays",
-            "a volume's schedules all keep by number or all by days: a policy is made for one of the two",
-            "use keep in each, or keepDays in each",
-        )
+        rule = "a volume's schedules all keep by number or all by days: a policy is made for one of the two"
+        remedy = "use keep in each, or keepDays in each"
+        raise Refusal(f"snapshots.{schedules[-1].name}", "keep" if schedules[-1].keep else "keepDays", rule, remedy)
     for one in schedules:
         if local := next((zone for zone in zones if re.fullmatch(r".*-\d-[a-z]+-\d[a-z]", zone)), None):
             rule = f"{local} is a Local Zone, whose snapshots are taken and copied by other rules"

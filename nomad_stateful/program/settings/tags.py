@@ -17,22 +17,14 @@ def check(
 ) -> None:
     """Raises Refusal for tags that EC2 refuses, or that would be overwritten."""
     if len(tags) > MOST:
-        raise Refusal(
-            setting,
-            f"{len(tags)} tags",
-            f"at most {MOST}: EC2 takes 50, some of which the program, the driver and aws:defaultTags need",
-            "remove some",
-        )
+        rule = f"at most {MOST}: EC2 takes 50, some of which the program, the driver and aws:defaultTags need"
+        raise Refusal(setting, f"{len(tags)} tags", rule, "remove some")
     for key, value in tags.items():
         if not key:
             raise Refusal(setting, "an empty key", "EC2 takes no tag without a key", "name it")
         if key in reserved or key.lower().startswith(("aws:", *prefixes)):
-            raise Refusal(
-                f"{setting}.{key}",
-                value,
-                "this key is reserved by the program, the driver or AWS",
-                "use another key",
-            )
+            rule = "this key is reserved by the program, the driver or AWS"
+            raise Refusal(f"{setting}.{key}", value, rule, "use another key")
         if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
             rule = f"a tag has at most {_LONGEST_KEY} characters, its value {_LONGEST_VALUE}"
             raise Refusal(f"{setting}.{key}", value, rule, "shorten it")

@@ -35,12 +35,8 @@ def check_kill_timeout(kill_timeout: str, timeout_s: int) -> None:
     """Raises Refusal where a task may take longer to end than a deployment may."""
     longest_s = progress_deadline_s(timeout_s)
     if seconds(kill_timeout) > longest_s:
-        raise Refusal(
-            "killTimeout",
-            kill_timeout,
-            f"must not be longer than a deployment may take, {longest_s}s with this timeoutS",
-            f"lower it, or set timeoutS to {seconds(kill_timeout):.0f}",
-        )
+        rule = f"must not be longer than a deployment may take, {longest_s}s with this timeoutS"
+        raise Refusal("killTimeout", kill_timeout, rule, f"lower it, or set timeoutS to {seconds(kill_timeout):.0f}")
 
 
 def check_restart(attempts: int, interval: str, delay: str) -> None:
@@ -48,12 +44,9 @@ def check_restart(attempts: int, interval: str, delay: str) -> None:
     if seconds(interval) < _LEAST_RESTART_INTERVAL_S:
         raise Refusal("restartInterval", interval, f"must be at least {_LEAST_RESTART_INTERVAL_S}s", "raise it")
     if attempts * seconds(delay) > seconds(interval):
-        raise Refusal(
-            "restartDelay",
-            delay,
-            f"{attempts} restarts with this pause do not fit into restartInterval, which is {interval}",
-            f"lower restartAttempts or restartDelay, or raise restartInterval to {attempts * seconds(delay):.0f}s",
-        )
+        rule = f"{attempts} restarts with this pause do not fit into restartInterval, which is {interval}"
+        remedy = f"lower restartAttempts or restartDelay, or raise restartInterval to {attempts * seconds(delay):.0f}s"
+        raise Refusal("restartDelay", delay, rule, remedy)
 
 
 def check_checks(interval: str, timeout: str) -> None:

@@ -124,12 +124,8 @@ def is_pinned(image: str) -> bool:
 def _pinned(image: str) -> str:
     if is_pinned(image):
         return image
-    raise Refusal(
-        "",
-        image,
-        "must be pinned to a tag other than latest, or to a digest, and be an image that docker takes",
-        "write it as name:tag or name@sha256:digest, the name in small letters",
-    )
+    rule = "must be pinned to a tag other than latest, or to a digest, and be an image that docker takes"
+    raise Refusal("", image, rule, "write it as name:tag or name@sha256:digest, the name in small letters")
 
 
 PinnedImage = Annotated[str, AfterValidator(_pinned)]
@@ -198,11 +194,7 @@ def _check_text(key: str, text: str, *, composed: bool) -> None:
     if "\0" in text:
         raise Refusal(key, text, "must not contain a null character", "remove it")
     if len(text.encode()) > LONGEST_TEXT_BYTES:
-        raise Refusal(
-            key,
-            text,
-            f"must have at most {LONGEST_TEXT_BYTES // 1024} KiB: it becomes a part of a job file",
-            "put it into the image, or on a volume",
-        )
+        rule = f"must have at most {LONGEST_TEXT_BYTES // 1024} KiB: it becomes a part of a job file"
+        raise Refusal(key, text, rule, "put it into the image, or on a volume")
     if composed and not unicodedata.is_normalized("NFC", text):
         raise Refusal(key, text, "must be Unicode's composed form (NFC): Nomad composes it", "write it composed")

@@ -49,12 +49,8 @@ def _check_provision(volume: Volume) -> None:
             raise Refusal("sizeGib", volume.size_gib, "an existing volume has its size", "remove it")
         return
     if volume.external_id:
-        raise Refusal(
-            "externalId",
-            volume.external_id,
-            f"provision is {volume.provision}, so it gets an id of its own",
-            "remove it, or set provision to existing",
-        )
+        rule = f"provision is {volume.provision}, so it gets an id of its own"
+        raise Refusal("externalId", volume.external_id, rule, "remove it, or set provision to existing")
     if volume.retain and volume.provision == "plugin":
         raise Refusal("retain", "true", "is for EBS volumes that Pulumi makes, and for existing volumes", "remove it")
     if volume.adopt and volume.provision != "pulumi":
@@ -126,12 +122,8 @@ def _check_initialization(volume: Volume) -> None:
     if rate is None:
         return
     if not volume.snapshot_id:
-        raise Refusal(
-            "initializationRateMibps",
-            rate,
-            "only a volume that is restored from a snapshot has blocks to load",
-            "remove it, or set snapshotId",
-        )
+        rule = "only a volume that is restored from a snapshot has blocks to load"
+        raise Refusal("initializationRateMibps", rate, rule, "remove it, or set snapshotId")
     if rate not in INITIALIZATION_MIBPS:
         raise Refusal(
             "initializationRateMibps", rate, f"AWS loads {INITIALIZATION_MIBPS} MiB/s", "choose a number in that range"
@@ -140,12 +132,8 @@ def _check_initialization(volume: Volume) -> None:
 
 def _check_size(volume: Volume, kind: VolumeType) -> None:
     if volume.size_gib is not None and volume.size_gib not in kind.size_gib:
-        raise Refusal(
-            "sizeGib",
-            volume.size_gib,
-            f"a {volume.type} volume has {kind.size_gib} GiB",
-            "choose a size in that range or another type",
-        )
+        rule = f"a {volume.type} volume has {kind.size_gib} GiB"
+        raise Refusal("sizeGib", volume.size_gib, rule, "choose a size in that range or another type")
 
 
 def _types_with(setting: str) -> str:
@@ -160,12 +148,8 @@ def _check_iops(volume: Volume, kind: VolumeType) -> None:
             )
         return
     if kind.iops is None:
-        raise Refusal(
-            "iops",
-            volume.iops,
-            f"a {volume.type} volume has no provisioned IOPS",
-            f"remove iops, or use one of {_types_with('iops')}",
-        )
+        rule = f"a {volume.type} volume has no provisioned IOPS"
+        raise Refusal("iops", volume.iops, rule, f"remove iops, or use one of {_types_with('iops')}")
     if volume.iops not in kind.iops:
         raise Refusal(
             "iops", volume.iops, f"a {volume.type} volume has {kind.iops} IOPS", "choose a number in that range"
@@ -173,37 +157,23 @@ def _check_iops(volume: Volume, kind: VolumeType) -> None:
     baseline = volume.type == "gp3" and volume.iops == kind.iops.low
     size_gib = volume.size_gib or 0
     if not baseline and volume.iops > kind.iops_per_gib * size_gib:
-        raise Refusal(
-            "iops",
-            volume.iops,
-            f"a {volume.type} volume has at most {kind.iops_per_gib} IOPS for each GiB",
-            f"use at most {kind.iops_per_gib * size_gib}, or a larger volume",
-        )
+        rule = f"a {volume.type} volume has at most {kind.iops_per_gib} IOPS for each GiB"
+        raise Refusal("iops", volume.iops, rule, f"use at most {kind.iops_per_gib * size_gib}, or a larger volume")
 
 
 def _check_throughput(volume: Volume, kind: VolumeType) -> None:
     if volume.throughput_mibps is None:
         return
     if kind.throughput_mibps is None:
-        raise Refusal(
-            "throughputMibps",
-            volume.throughput_mibps,
-            f"a {volume.type} volume has no provisioned throughput",
-            f"remove it, or use {_types_with('throughput_mibps')}",
-        )
+        rule = f"a {volume.type} volume has no provisioned throughput"
+        remedy = f"remove it, or use {_types_with('throughput_mibps')}"
+        raise Refusal("throughputMibps", volume.throughput_mibps, rule, remedy)
     if volume.throughput_mibps not in kind.throughput_mibps:
-        raise Refusal(
-            "throughputMibps",
-            volume.throughput_mibps,
-            f"a {volume.type} volume has {kind.throughput_mibps} MiB/s",
-            "choose a number in that range",
-        )
+        rule = f"a {volume.type} volume has {kind.throughput_mibps} MiB/s"
+        raise Refusal("throughputMibps", volume.throughput_mibps, rule, "choose a number in that range")
     iops = volume.iops or (kind.iops.low if kind.iops else 0)
     most = int(iops * MIBPS_PER_IOPS)
     if volume.throughput_mibps > most:
-        raise Refusal(
-            "throughputMibps",
-            volume.throughput_mibps,
-            f"a {volume.type} volume has at most {MIBPS_PER_IOPS} MiB/s for each of its IOPS, which are {iops}",
-            f"use at most {most}, or set iops to {round(volume.throughput_mibps / MIBPS_PER_IOPS)}",
-        )
+        rule = f"a {volume.type} volume has at most {MIBPS_PER_IOPS} MiB/s for each of its IOPS, which are {iops}"
+        remedy = f"use at most {most}, or set iops to {round(volume.throughput_mibps / MIBPS_PER_IOPS)}"
+        raise Refusal("throughputMibps", volume.throughput_mibps, rule, remedy)

@@ -105,20 +105,14 @@ def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
         if olds.get(key) and _changed(olds, news, key):
             yield key, _elsewhere(olds, news, key, what)
     if _changed(olds, news, "zone"):
-        yield _refusal(
-            news,
-            "zone",
-            f"EBS volumes cannot move, and this one is in {olds['zone']}",
-            f"Keep zone: {olds['zone']}. To have its data in {news['zone']}, {_to_zone(name, news['zone'])}",
-        )
+        remedy = f"Keep zone: {olds['zone']}. To have its data in {news['zone']}, {_to_zone(name, news['zone'])}"
+        yield _refusal(news, "zone", f"EBS volumes cannot move, and this one is in {olds['zone']}", remedy)
     if _changed(olds, news, "sizeGib") and news["sizeGib"] < olds["sizeGib"]:
-        yield _refusal(
-            news,
-            "sizeGib",
-            f"EBS volumes cannot shrink, and this one has {olds['sizeGib']} GiB",
+        remedy = (
             f"Keep sizeGib: {olds['sizeGib']} or more. A snapshot cannot be restored to a smaller volume either: for a "
-            "smaller one give a new volume a new name and copy the data into it, for a database by a dump",
+            "smaller one give a new volume a new name and copy the data into it, for a database by a dump"
         )
+        yield _refusal(news, "sizeGib", f"EBS volumes cannot shrink, and this one has {olds['sizeGib']} GiB", remedy)
     for key, rule in (
         (
             "encrypted",
@@ -127,20 +121,15 @@ def _refusals(olds: Props, news: Props) -> Iterator[tuple[str, CheckFailure]]:
         ("kmsKeyId", f"an EBS volume keeps the key it was made with, here {olds.get('kmsKeyId') or 'the default one'}"),
     ):
         if _changed(olds, news, key):
-            yield _refusal(
-                news,
-                key,
-                rule,
+            remedy = (
                 f"Change it back, or snapshot and restore: take a snapshot (`nomad-stateful snapshot {name}`) and "
-                "give a new volume a new name with snapshotId: that snapshot's id, and this setting",
+                "give a new volume a new name with snapshotId: that snapshot's id, and this setting"
             )
+            yield _refusal(news, key, rule, remedy)
     if news["snapshotId"] != "" and _changed(olds, news, "snapshotId"):
-        yield _refusal(
-            news,
-            "snapshotId",
-            "a volume takes a snapshot's contents when it is made, and this one exists",
-            "Change it back, and give a new volume a new name with this snapshotId",
-        )
+        rule = "a volume takes a snapshot's contents when it is made, and this one exists"
+        remedy = "Change it back, and give a new volume a new name with this snapshotId"
+        yield _refusal(news, "snapshotId", rule, remedy)
 
 
 def _to_zone(name: str, zone: str) -> str:
