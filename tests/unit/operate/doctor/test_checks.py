@@ -12,7 +12,7 @@ from botocore.exceptions import NoCredentialsError
 
 from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
 from nomad_stateful.operate.doctor import report
-from nomad_stateful.operate.doctor.checks import acl, client_settings, volumes
+from nomad_stateful.operate.doctor.checks import clients, cluster, volumes
 from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.doctor.finding import Check, Finding
 from nomad_stateful.operate.doctor.table import CHECKS, concerning
@@ -442,12 +442,12 @@ def test_a_third_client_in_another_zone_helps_nobody() -> None:
     ],
 )
 def test_the_most_specific_block_of_a_policy_counts(rules: str, found: set[str]) -> None:
-    assert acl.allowed(rules, "default") == found
+    assert cluster.allowed(rules, "default") == found
 
 
 def test_a_kill_timeout_that_is_left_out_is_the_settings_default() -> None:
     for section in (DatabaseSection, Consumer):
-        assert section.model_fields["kill_timeout"].default == client_settings.KILL_TIMEOUT
+        assert section.model_fields["kill_timeout"].default == clients.KILL_TIMEOUT
 
 
 def test_scripts_get_an_object() -> None:
