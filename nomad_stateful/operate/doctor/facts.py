@@ -15,7 +15,7 @@ from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import CsiDriver
 from nomad_stateful.ebs.ec2_client import AwsPlace, aws_client, caller
 from nomad_stateful.ebs.filters import in_batches
-from nomad_stateful.ebs.volumes import EbsVolumes
+from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
@@ -24,6 +24,7 @@ from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.recovery.volume_usage import VolumeUsage, inspect_volume
 from nomad_stateful.resource_types import IAM_ROLE_POLICY_ATTACHMENT, NOMAD_JOB, STACK
 
 T = TypeVar("T")
@@ -152,6 +153,24 @@ class Facts:
     def plugin(self, plugin_id: str) -> Json | None:
         """Returns what Nomad knows of a plugin; None where it knows none."""
         return self.once(f"plugin {plugin_id}", lambda: self.nomad().find(plugin_path(plugin_id)))
+
+    def find(self, path: str, namespace: str) -> Any:
+        """Returns what Nomad has at a path in a namespace; None where there is nothing."""
+        return self.once(f"{namespace}/{path}", lambda: self.nomad().find(path, namespace=namespace))
+
+    def registered(self, namespace: str = "*") -> list[Json]:
+        """Returns the CSI volumes of a namespace, or of all, as Nomad lists them."""
+        key = f"volumes in {namespace}"
+        return self.once(key, lambda: self.nomad().get("volumes", type="csi", namespace=namespace)) or []
+
+    def usage(self, namespace: str, volume_id: str, external_id: str) -> VolumeUsage:
+        """Returns what holds a volume: claims, clients and, of an EBS volume, attachments."""
+
+        def read() -> VolumeUsage:
+            ebs = self.sources.ebs(self.place) if is_ebs_volume(external_id) else None
+            return inspect_volume(self.nomad(), namespace, volume_id, external_id, ebs)
+
+        return self.once(f"usage of {namespace}/{volume_id}", read)
 
     def volumes(self) -> list[Json]:
         """Returns the settings of the volumes."""

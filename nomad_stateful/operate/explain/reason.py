@@ -8,7 +8,6 @@ from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.operate.doctor.facts import Facts, Json
-from nomad_stateful.operate.doctor.usage import usage_of
 from nomad_stateful.recovery.volume_usage import VolumeUsage
 
 RUNBOOK = "docs/runbook.md"
@@ -35,8 +34,7 @@ class Scene:
 
     def read(self, path: str) -> Any:
         """Returns what is at a path in the namespace; None where there is nothing. Raises NotChecked."""
-        api = self.facts.nomad()
-        return self.facts.once(f"{self.namespace}/{path}", lambda: api.find(path, namespace=self.namespace))
+        return self.facts.find(path, self.namespace)
 
     def job(self, job_id: str) -> Json | None:
         """Returns a job; None where there is none."""
@@ -55,7 +53,7 @@ class Scene:
 
     def usage(self, volume: Json) -> VolumeUsage:
         """Returns what holds a volume, in Nomad and in EC2."""
-        return usage_of(self.facts, self.namespace, str(volume["ID"]), str(volume["ExternalID"]))
+        return self.facts.usage(self.namespace, str(volume["ID"]), str(volume["ExternalID"]))
 
     def clients(self) -> list[Client]:
         """Returns every client, also those that are down."""

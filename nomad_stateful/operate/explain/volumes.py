@@ -19,14 +19,7 @@ _EC2_AWAY = {
 
 def not_registered(scene: Scene, volume_id: str) -> Reason:
     """Returns the reason that a volume is not in the namespace."""
-    elsewhere = [
-        str(stub["Namespace"])
-        for stub in scene.facts.once(
-            "all volumes", lambda: scene.facts.nomad().get("volumes", type="csi", namespace="*")
-        )
-        or []
-        if stub["ID"] == volume_id
-    ]
+    elsewhere = [str(stub["Namespace"]) for stub in scene.facts.registered() if stub["ID"] == volume_id]
     where = f" (it is in namespace {', '.join(elsewhere)})" if elsewhere else ""
     what = f"volume {volume_id} is not registered in namespace {scene.namespace}{where}"
     why = "Nomad places a job only where its volumes are registered, in the job's own namespace"

@@ -215,8 +215,7 @@ def slots_known_to_driver(facts: Facts) -> Iterator[Finding]:
 def _registered(facts: Facts, plugin_id: str) -> set[str]:
     """Returns the ids in EC2 of the plugin's volumes."""
     # Of all namespaces Nomad lists no volumes by their plugin.
-    stubs = facts.once("all volumes", lambda: facts.nomad().get("volumes", type="csi", namespace="*")) or []
-    return {str(stub["ExternalID"]) for stub in stubs if stub["PluginID"] == plugin_id}
+    return {str(stub["ExternalID"]) for stub in facts.registered() if stub["PluginID"] == plugin_id}
 
 
 def _slots(facts: Facts, client: Client) -> Slots | None:

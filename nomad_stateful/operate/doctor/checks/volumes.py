@@ -11,7 +11,6 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.doctor.facts import Facts, Json, NotChecked, driver_of
 from nomad_stateful.operate.doctor.finding import Finding, problem, warning
-from nomad_stateful.operate.doctor.usage import usage_of
 from nomad_stateful.recovery.plan import recovery_plans
 
 _PAGE = "docs/runbook.md#what-holds-a-volume"
@@ -25,7 +24,8 @@ def registered(facts: Facts) -> Iterator[Finding]:
     """Every volume of the stack is registered, under the id that the stack has of it."""
     for made in _made(facts):
         namespace = str(made.get("namespace") or "default")
-        known = _known(facts, namespace).get(str(made["volumeId"]))
+        stubs = facts.registered(namespace)
+        known = next((stub for stub in stubs if stub["ID"] == made["volumeId"]), None)
         if known is None:
             what = f"volume {made['volumeId']} is not registered in namespace {namespace}"
             why = "its consumers stay pending: missing CSI Volume"
@@ -40,7 +40,7 @@ def held(facts: Facts) -> Iterator[Finding]:
     """No volume is held by a claim or an attachment that should not be there."""
     for made in _made(facts):
         volume_id = str(made["volumeId"])
-        usage = usage_of(facts, str(made.get("namespace") or "default"), volume_id, str(made["externalId"]))
+        usage = facts.usage(str(made.get("namespace") or "default"), volume_id, str(made["externalId"]))
         for plan in recovery_plans(usage, wanted_free=False):
             why = "until it is released, no other client can mount the volume"
             cure = f"`nomad-stateful recover` shows every step; next: {plan.steps[0]}"
@@ -52,11 +52,6 @@ def _made(facts: Facts) -> list[Json]:
     if not made:
         raise NotChecked("the stack has registered no volume yet")
     return made
-
-
-def _known(facts: Facts, namespace: str) -> dict[str, Json]:
-    stubs = facts.once(f"volumes in {namespace}", lambda: facts.nomad().get("volumes", type="csi", namespace=namespace))
-    return {str(stub["ID"]): stub for stub in stubs or []}
 
 
 def zones_have_clients(facts: Facts) -> Iterator[Finding]:
@@ -90,8 +85,7 @@ def jobs_deployed(facts: Facts) -> Iterator[Finding]:
     if not facts.jobs():
         raise NotChecked("the stack has deployed no job yet")
     for job_id, namespace in facts.jobs():
-        path = job_path(job_id)
-        job = facts.once(f"{namespace}/{path}", lambda: facts.nomad().find(path, namespace=namespace))  # noqa: B023
+        job = facts.find(job_path(job_id), namespace)
         if job is None or job.get("Stop"):
             what = f"job {job_id} is {'not in Nomad' if job is None else 'stopped'} (namespace {namespace})"
             why = "nothing starts it automatically; without a plugin's job no volume is attached or mounted"
