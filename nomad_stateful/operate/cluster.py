@@ -46,7 +46,7 @@ def wait_for(
     remedy: str,
     poll_s: float | None = None,
 ) -> T:
-    """Returns the probe's first result that is not None. Raises TimedOutError with the remedy.
+    """Returns the probe's first result that is neither None nor False. Raises TimedOutError with the remedy.
 
     `what` may be asked each time that it is printed, for waits that know how far they are. A transient error of Nomad
     or AWS is no answer yet.
@@ -55,7 +55,7 @@ def wait_for(
 
     def look() -> T | Pending:
         result, error = asked(probe)
-        return Pending(f"waiting: {said()}", error) if result is None else result
+        return Pending(f"waiting: {said()}", error) if result is None or result is False else result
 
     found = Progress(CONTEXT, timeout_s, REPORT_EVERY_S).wait(look, POLL_S if poll_s is None else poll_s)
     if isinstance(found, Pending):
@@ -150,11 +150,11 @@ class Cluster:
             )
         wait_for(
             f"{self.job_id} releases its volumes",
-            lambda: job.purge_if_ended() or None,
+            job.purge_if_ended,
             120,
             f"See `nomad job status {self.job_id}`.",
         )
 
-    def _stopped(self, allocation_id: str) -> bool | None:
+    def _stopped(self, allocation_id: str) -> bool:
         allocation = self.nomad.find(f"allocation/{allocation_id}", namespace=self.namespace)
-        return True if allocation is None or allocation["ClientStatus"] in running_job.ENDED else None
+        return allocation is None or allocation["ClientStatus"] in running_job.ENDED

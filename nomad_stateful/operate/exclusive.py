@@ -64,7 +64,7 @@ def _take(lock: VariableLock) -> None:
         return
     what = f"{_others(lock)}; one that was killed has the lock for {FREED_AFTER_S} s"
     try:
-        wait_for(what, lambda: lock.take() or None, FREED_AFTER_S + _GRACE_S, "", _POLL_S)
+        wait_for(what, lock.take, FREED_AFTER_S + _GRACE_S, "", _POLL_S)
     except TimedOutError:
         raise BusyError(
             f"{_others(lock)}, and commands change a stack one at a time: nothing was changed. Run the same command "

@@ -217,7 +217,7 @@ class StepRunner:
             before = _allocations(usage)
             wait_for(
                 f"Nomad releases {usage.volume_id}",
-                lambda: True if before - _allocations(again().usage) else None,
+                lambda: bool(before - _allocations(again().usage)),
                 COLLECTION_TIMEOUT_S,
                 "See the log of its server. Registering any CSI volume makes Nomad release stale claims at once.",
             )
@@ -248,14 +248,9 @@ class StepRunner:
     def _stop(self, instance_id: str) -> None:
         ebs = self._ebs()
         ebs.stop_instances([instance_id])
-
-        def off() -> bool | None:
-            state = ebs.instance_states([instance_id])[instance_id]
-            return True if state in {"stopped", "terminated", "not-found"} else None
-
         wait_for(
             f"{instance_id} is stopped",
-            off,
+            lambda: ebs.instance_states([instance_id])[instance_id] in {"stopped", "terminated", "not-found"},
             STOP_TIMEOUT_S,
             f"`aws ec2 stop-instances --force --instance-ids {instance_id}` does not wait for its shutdown",
         )

@@ -19,9 +19,8 @@ def undo(api: NomadApi, node: Client, plugin_ids: Sequence[str], timeout_s: floa
         clients.undrain(api, node.id)
     say(f"{node.name} takes new allocations")
 
-    def healthy() -> bool | None:
-        now = clients.get(api, node.id)
-        return True if all(map(now.has_healthy_plugin, plugin_ids)) else None
+    def healthy() -> bool:
+        return all(map(clients.get(api, node.id).has_healthy_plugin, plugin_ids))
 
     if plugin_ids:
         names = ", ".join(plugin_ids)

@@ -118,9 +118,9 @@ class Drill:
     def _await_controller(self, timeout_s: float) -> None:
         """Waits until Nomad can register a volume: after the loss of a client or a zone it takes a while."""
 
-        def healthy() -> bool | None:
+        def healthy() -> bool:
             plugin = self._nomad.find(plugin_path(self._target.plugin)) or {}
-            return True if plugin.get("ControllersHealthy") or not plugin.get("ControllerRequired", True) else None
+            return bool(plugin.get("ControllersHealthy") or not plugin.get("ControllerRequired", True))
 
         what = f"a controller of plugin {self._target.plugin} is healthy"
         wait_for(what, healthy, timeout_s, "`nomad-stateful doctor` says what it lacks.")
@@ -182,7 +182,7 @@ class Drill:
         lock = scratches.lock(self._nomad, self._target)
         wait_for(
             f"no other drill of {self._target.volume} runs",
-            lambda: lock.take() or None,
+            lock.take,
             _LOCKED_TIMEOUT_S,
             f"Another drill of this volume runs (one that was killed has it for {FREED_AFTER_S} s): wait for its end.",
         )

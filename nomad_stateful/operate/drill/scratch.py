@@ -104,7 +104,7 @@ def make_like(place: AwsPlace, live_id: str, zone: str, own: Mapping[str, str], 
     live = volumes.find(live_id)
     volume_id = volumes.create_like(live, zone, own, snapshot_id=scratch.snapshot_id, size_gib=scratch.size_gib)
 
-    def available() -> bool | None:
+    def available() -> bool:
         # It may not be listed yet.
         volume = volumes.named([volume_id]).get(volume_id)
         if volume is not None and volume.state == "error":
@@ -112,7 +112,7 @@ def make_like(place: AwsPlace, live_id: str, zone: str, own: Mapping[str, str], 
                 f"EC2 could not make {volume_id} ({scratch}): most often the caller may not use its KMS key "
                 "(kms:CreateGrant, kms:Decrypt, kms:GenerateDataKeyWithoutPlaintext)"
             )
-        return True if volume is not None and volume.state == "available" else None
+        return volume is not None and volume.state == "available"
 
     wait_for(f"{volume_id} is available", available, _MADE_TIMEOUT_S, f"See `aws ec2 describe-volumes {volume_id}`.")
     return volume_id
@@ -152,7 +152,7 @@ def await_detached(place: AwsPlace, volume_id: str, timeout_s: float) -> None:
     """
     volumes, attached, asked = EbsVolumes(place), Stopwatch(), False
 
-    def free() -> bool | None:
+    def free() -> bool:
         nonlocal asked
         volume = volumes.state(volume_id)
         if volume.is_free or volume.state == "error":
@@ -161,7 +161,7 @@ def await_detached(place: AwsPlace, volume_id: str, timeout_s: float) -> None:
         if found and not asked and attached.seconds >= _DETACH_AFTER_S:
             volumes.detach(volume_id, found[0].instance_id)
             asked = True
-        return None
+        return False
 
     wait_for(f"{volume_id} is detached", free, timeout_s, "Something on its instance still has it mounted (`findmnt`).")
 
@@ -223,16 +223,16 @@ def _job(nomad: NomadApi, target: Target) -> list[str]:
         return []
     nomad.delete(path, namespace=namespace)
 
-    def ended() -> bool | None:
+    def ended() -> bool:
         evaluations = nomad.get(f"{path}/evaluations", namespace=namespace) or []
         found = allocations(nomad, target.id, namespace)
         busy = any(one["Status"] == "pending" for one in evaluations)
-        return None if busy or any(one["ClientStatus"] not in ENDED for one in found) else True
+        return not busy and all(one["ClientStatus"] in ENDED for one in found)
 
     remedy = f"See `nomad job status -namespace {target.namespace} {target.id}`."
     wait_for(f"job {target.id} ends", ended, _REMOVED_TIMEOUT_S, remedy)
     job = ConsumerJob(nomad, target.namespace, target.id)
-    wait_for(f"job {target.id} releases its volume", lambda: job.purge_if_ended() or None, _REMOVED_TIMEOUT_S, remedy)
+    wait_for(f"job {target.id} releases its volume", job.purge_if_ended, _REMOVED_TIMEOUT_S, remedy)
     return [f"job {target.id}"]
 
 
@@ -245,12 +245,9 @@ def _variable(nomad: NomadApi, target: Target) -> list[str]:
 
 
 def _await_claims(nomad: NomadApi, target: Target) -> None:
-    def released() -> bool | None:
-        return None if claims(nomad.find(volume_path(target.id), namespace=target.namespace)) else True
-
     wait_for(
         f"volume {target.id} is released",
-        released,
+        lambda: not claims(nomad.find(volume_path(target.id), namespace=target.namespace)),
         _REMOVED_TIMEOUT_S,
         f"See `nomad volume status -namespace {target.namespace} {target.id}`, and docs/runbook.md.",
     )

@@ -71,25 +71,25 @@ class Watch:
     def _allocation(self) -> Json | None:
         return newest(allocations(self._nomad, self._target.id, self._target.namespace))
 
-    def _running(self) -> bool | None:
+    def _running(self) -> bool:
         allocation = self._allocation()
         if allocation is None:
-            return None
+            return False
         states = allocation.get("TaskStates") or {}
         self._has_server = self._server in states
         if allocation["ClientStatus"] in ENDED:
             return True
         first = self._server if self._has_server else CHECK
-        return True if (states.get(first) or {}).get("StartedAt") else None
+        return bool((states.get(first) or {}).get("StartedAt"))
 
-    def _ended(self) -> bool | None:
+    def _ended(self) -> bool:
         allocation = self._allocation()
         if allocation is None:
             raise DrillError(f"job {self._target.id} is gone from Nomad: somebody purged it while the drill ran")
         for line in self._new_lines(allocation["ID"]):
             self._take(line)
         if allocation["ClientStatus"] not in ENDED or self._is_behind(allocation):
-            return None
+            return False
         self._judge(allocation)
         return True
 

@@ -76,7 +76,7 @@ class Upgrade:
                 self._hold(held)
             held.enter_context(absence.watched())
             self._change()
-            self._await()
+            self._await("")
         return self._result(absence, took.seconds)
 
     def _hold(self, held: ExitStack) -> None:
@@ -176,7 +176,8 @@ class Upgrade:
             self._go_back(f"the update failed before it changed {self.title} ({error})", revert=False)
         if started is False or (started is None and plan.phase == "begin"):
             self._go_back(f"{self.title} {plan.after} never started ({self.registered.events()})", revert=True)
-        self._await_slow(error)
+        # A large one still works on its start longer than an update waits.
+        self._await(" (it has run without an end since its start)", self.registered.runs)
         self.engine.up("what is left of it", refresh=True)
 
     def _go_back(self, why: str, *, revert: bool) -> None:
@@ -196,30 +197,18 @@ class Upgrade:
             ) from error
         raise WentBackError(f"{why}. {self.title} {plan.before} runs again, and nothing was lost")
 
-    def _await_slow(self, error: EngineError) -> None:
-        """Waits for a server that still works on its start: a large one takes longer than an update waits."""
-        what = f"{self.title} {self.plan.after} answers (it has run without an end since its start)"
+    def _await(self, what: str, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Waits until the server answers as the new version, while it goes on. Raises StoppedError."""
 
-        def probe() -> bool | None:
+        def probe() -> bool:
             if self.server.version() == self.plan.after:
                 return True
-            return None if self.registered.runs() else False
+            if not goes_on():
+                raise self._stopped()
+            return False
 
         try:
-            answers = wait_for(what, probe, self.timeout_s, "")
-        except TimedOutError:
-            answers = False
-        if not answers:
-            raise self._stopped() from error
-
-    def _await(self) -> None:
-        """Waits until the server that the update found healthy says the new version. Raises StoppedError."""
-
-        def probe() -> bool | None:
-            return True if self.server.version() == self.plan.after else None
-
-        try:
-            wait_for(f"{self.title} {self.plan.after} answers", probe, self.timeout_s, "")
+            wait_for(f"{self.title} {self.plan.after} answers{what}", probe, self.timeout_s, "")
         except TimedOutError as error:
             raise self._stopped() from error
 

@@ -184,11 +184,11 @@ class ZoneChange:
     def _await_unlocked(self, error: StackLockedError) -> None:
         print(f"    {error}", file=sys.stderr, flush=True)
 
-        def probe() -> bool | None:
+        def probe() -> bool:
             try:
                 self.engine.refuse_locked()
             except StackLockedError:
-                return None
+                return False
             return True
 
         wait_for("the stack's lock is free", probe, _LOCKED_S, "Run the same command again then.", _LOCKED_POLL_S)
@@ -290,9 +290,8 @@ class ZoneChange:
         using = self.consumers(known)
         started = {str(job["ID"]) for job in using.jobs() if not job.get("Stop") and job.get("Type") == "service"}
 
-        def probe() -> bool | None:
-            running = {one.partition(" on ")[0] for one in using.running_in(self.wanted.zone)}
-            return True if started <= running else None
+        def probe() -> bool:
+            return started <= {one.partition(" on ")[0] for one in using.running_in(self.wanted.zone)}
 
         what = f"{', '.join(sorted(started)) or 'nothing'} runs in {self.wanted.zone}"
         wait_for(what, probe, 300, f"`nomad-stateful explain {self.wanted.volume}` says why it does not.")

@@ -72,17 +72,17 @@ class Consumers:
         """Waits until nothing claims the volume and EC2 has it detached. Raises TimedOutError."""
         attached = Stopwatch()
 
-        def probe() -> bool | None:
+        def probe() -> bool:
             volume = self._nomad.find(volume_path(self._volume_id), namespace=self._namespace)
             if volume_claims.claims(volume):
-                return None
+                return False
             if ebs.state(external_id).is_free:
                 return True
             if attached.seconds >= _STRAY_S:
                 usage = inspect_volume(self._nomad, self._namespace, self._volume_id, external_id, ebs)
                 detach_safe(CONTEXT, ebs, usage)
                 attached.restart()
-            return None
+            return False
 
         wait_for(
             f"volume {self._volume_id} is released by Nomad, and {external_id} detached by EC2",
