@@ -17,7 +17,6 @@ from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
 from nomad_stateful.operate.upgrade_database.plan import Plan, Situation
-from nomad_stateful.operate.upgrade_database.registered import Registered
 from nomad_stateful.operate.upgrade_database.server import Server
 from nomad_stateful.operate.upgrade_database.steps import StoppedError, Upgrade
 
@@ -32,8 +31,7 @@ def upgrade(kind: Kind, frame: Frame, known: Namespace) -> None:
     after = operations(kind.name).upgrades.wanted(known.version)
     with frame.cluster(outputs.volume) as nomad:
         server = Server(kind, nomad, Database.of(outputs), outputs.job, outputs.namespace)
-        registered = Registered(nomad, outputs.job, outputs.namespace, kind.name)
-        now = Situation(Engine(stack.chosen()), server, registered, outputs.volume)
+        now = Situation(Engine(stack.chosen()), server, outputs.volume)
         _upgrade(frame, now, now.plan(after, known.image), known)
 
 
@@ -45,14 +43,14 @@ def _upgrade(frame: Frame, now: Situation, plan: Plan, known: Namespace) -> None
     ):
         return
     times = (known.timeout, known.probe_timeout, known.snapshot_timeout)
-    way = Upgrade(now.engine, now.server, now.registered, now.volume, plan, *times)
+    way = Upgrade(now.engine, now.server, now.volume, plan, *times)
 
     def resume() -> str:
         kept = f" {way.snapshot_id} is kept." if way.snapshot_id else ""
         return f"run the same command to resume.{kept}"
 
     try:
-        with interruptible(resume), frame.turn(now.registered.nomad, str(plan.after), now.engine) as way.refuse_lost:
+        with interruptible(resume), frame.turn(now.server.nomad, str(plan.after), now.engine) as way.refuse_lost:
             result = way.run()
     except StoppedError as error:
         frame.tell({"ok": False, **as_json(plan), "snapshotId": error.snapshot_id, "wayBack": error.commands})
@@ -73,7 +71,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
 
 def lines(plan: Plan, now: Situation) -> list[str]:
     """Returns the plan for people."""
-    job, title = now.registered.job_id, now.kind.title
+    job, title = now.server.job_id, now.kind.title
     if plan.phase == "done":
         return [f"{job} runs {title} {plan.after}, and settings and state agree"]
     waits = "Writes wait from 2 until then; reads until the server stops"

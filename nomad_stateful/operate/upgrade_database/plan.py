@@ -19,7 +19,6 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.snapshots import SnapshotError, Snapshots
 from nomad_stateful.operate.upgrade.preview import changed_job
 from nomad_stateful.operate.upgrade_database import wanted
-from nomad_stateful.operate.upgrade_database.registered import Registered
 from nomad_stateful.operate.upgrade_database.server import Server
 from nomad_stateful.operate.upgrade_database.wanted import Images, section_of
 
@@ -52,7 +51,6 @@ class Situation:
 
     engine: Engine
     server: Server
-    registered: Registered
     volume: str
 
     @property
@@ -62,7 +60,7 @@ class Situation:
 
     def plan(self, after: Version, image: str) -> Plan:
         """Checks everything that can be checked before something changes. Raises OperateError."""
-        config, runs, here = self.engine.config(), self.server.version(), self.registered.image()
+        config, runs, here = self.engine.config(), self.server.version(), self.server.image()
         section = config.get(section_of(self.kind)) or {}
         now = str(section.get("image") or here)
         images = wanted.images(self.kind, now, after, image)
@@ -94,7 +92,7 @@ class Situation:
         if found is None or version is None or to != str(after) or now != images.after:
             raise UpgradeRefusedError(
                 f"{self.kind.title} does not answer, and only a server that runs is upgraded. `nomad-stateful explain "
-                f"{self.registered.job_id}` says why; run the same command again when it answers"
+                f"{self.server.job_id}` says why; run the same command again when it answers"
             )
         return Plan("await", version, after, Images(images.section, image, images.after), found.id)
 
@@ -113,9 +111,9 @@ class Situation:
                 f"an update would do more than change what is there: {', '.join(others)}. Run `pulumi preview`, and "
                 "`pulumi up` for what is pending first"
             )
-        job = changed_job(self.registered.nomad, self.registered.job_id, changes)
+        job = changed_job(self.server.nomad, self.server.job_id, changes)
         if job is None:
-            raise OperateError(f"an update with image {images.after} would not change job {self.registered.job_id}")
+            raise OperateError(f"an update with image {images.after} would not change job {self.server.job_id}")
         return Plan("begin", before, after, images, job=job, changes=changes)
 
     def _refuse_options(self, section: Section, before: Version, after: Version) -> None:

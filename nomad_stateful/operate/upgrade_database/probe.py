@@ -15,7 +15,7 @@ from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.progress import CONTEXT
-from nomad_stateful.operate.upgrade_database.registered import task_of
+from nomad_stateful.operate.upgrade_database.server import task_of
 from nomad_stateful.waiting import Pending, Progress
 
 TASK = "probe"

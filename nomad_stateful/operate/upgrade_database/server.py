@@ -1,11 +1,12 @@
-"""The running server: what it says of itself, and how long it is away."""
+"""The server: what it says of itself, its job in Nomad, and how long it is away."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from nomad_stateful.databases.model import Database as Kind
 from nomad_stateful.databases.operations import operations
@@ -13,13 +14,15 @@ from nomad_stateful.databases.upgrades import Upgrades, Version
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.running_job import Endpoint
+from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import Endpoint, allocations, last_events, newest
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.waiting import Stopwatch, repeat
 
 _PING_S = 0.2
+_NEVER = "0001-"
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,62 @@ class Server:
         except self.database.errors as error:
             raise OperateError(f"{self.kind.title} at {at.host}:{at.port} does not answer: {error}") from error
 
+    def image(self) -> str:
+        """Returns the server's image in the job's newest version. Raises OperateError, NomadError."""
+        job = self.nomad.find(job_path(self.job_id), namespace=self.namespace)
+        if job is None or task_of(job, self.kind.name) is None:
+            raise OperateError(f"job {self.job_id} is not registered in namespace {self.namespace}: run `pulumi up`")
+        return self._image(job)
+
+    def has_started(self, image: str) -> bool | None:
+        """Returns whether the server ever started from this image; None where Nomad has no allocation of it to say."""
+        versions = {int(one["Version"]) for one in self._versions() if self._image(one) == image}
+        # Of the job before a purge too, whose versions were others.
+        found = allocations(self.nomad, self.job_id, self.namespace)
+        states = [self._state(one) for one in found if int(one["JobVersion"]) in versions]
+        return any(_started(state) for state in states) if states else None
+
+    def runs(self) -> bool:
+        """Returns whether the newest allocation's server runs and has not ended before."""
+        states = [self._state(one) for one in self._newest()]
+        return any(state.get("State") == "running" and not state.get("Restarts") for state in states)
+
+    def events(self) -> str:
+        """Returns what Nomad says last of the newest allocation."""
+        return "; ".join(line for one in self._newest() for line in last_events(one)) or "no allocation"
+
+    def revert(self, image: str) -> None:
+        """Has Nomad run the newest version with this image again. Raises OperateError, NomadError."""
+        before = [int(one["Version"]) for one in self._versions() if self._image(one) == image]
+        if not before:
+            raise OperateError(f"Nomad has no version of job {self.job_id} with image {image}")
+        body = {"JobID": self.job_id, "JobVersion": max(before)}
+        self.nomad.put(f"{job_path(self.job_id)}/revert", body, namespace=self.namespace)
+
+    def _versions(self) -> list[dict[str, Any]]:
+        return list(self.nomad.get(f"{job_path(self.job_id)}/versions", namespace=self.namespace)["Versions"])
+
+    def _newest(self) -> list[dict[str, Any]]:
+        one = newest(allocations(self.nomad, self.job_id, self.namespace))
+        return [] if one is None else [one]
+
+    def _image(self, job: Mapping[str, Any]) -> str:
+        return str(((task_of(job, self.kind.name) or {}).get("Config") or {}).get("image") or "")
+
+    def _state(self, stub: Mapping[str, Any]) -> Mapping[str, Any]:
+        return (stub.get("TaskStates") or {}).get(self.kind.name) or {}
+
+
+def task_of(job: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """Returns the server's task of a job."""
+    tasks = [task for group in job.get("TaskGroups") or [] for task in group.get("Tasks") or []]
+    return next((dict(task) for task in tasks if task["Name"] == name), None)
+
+
+def _started(state: Mapping[str, Any]) -> bool:
+    at = str(state.get("StartedAt") or "")
+    return bool(at) and not at.startswith(_NEVER)
+
 
 class Absence:
     """Asks the server all the time, until it has the version that is waited for."""
@@ -97,7 +156,7 @@ class Absence:
             thread.join()
 
     def _work(self) -> None:
-        own = Server(self._server.kind, connect(), self._server.database, self._server.job_id, self._server.namespace)
+        own = replace(self._server, nomad=connect())
         try:
             repeat(lambda: self._ask(own), self._ending, _PING_S)
         finally:

@@ -18,7 +18,6 @@ from nomad_stateful.operate.snapshots import Snapshots
 from nomad_stateful.operate.upgrade_database import way_back
 from nomad_stateful.operate.upgrade_database.plan import Plan
 from nomad_stateful.operate.upgrade_database.probe import Probe
-from nomad_stateful.operate.upgrade_database.registered import Registered
 from nomad_stateful.operate.upgrade_database.server import Absence, Server
 from nomad_stateful.waiting import Stopwatch
 
@@ -46,7 +45,6 @@ class Upgrade:
 
     engine: Engine
     server: Server
-    registered: Registered
     volume: str
     plan: Plan
     timeout_s: float
@@ -113,26 +111,24 @@ class Upgrade:
         """Looks again before each act: raises where the server is another, or somebody else works on the stack."""
         self.refuse_lost()
         self.engine.refuse_locked()
-        if (image := self.registered.image()) != self.plan.images.before:
+        if (image := self.server.image()) != self.plan.images.before:
             raise OperateError(
-                f"job {self.registered.job_id} has {image} now: somebody else changes it. Nothing was changed. Run the "
+                f"job {self.server.job_id} has {image} now: somebody else changes it. Nothing was changed. Run the "
                 "same command again after that"
             )
 
     def _probe(self) -> None:
         at = self.server.endpoint()
         if at is None or self.plan.job is None:
-            raise OperateError(f"job {self.registered.job_id} does not run any more. Nothing was changed")
+            raise OperateError(f"job {self.server.job_id} does not run any more. Nothing was changed")
         say(f"==> trying {self.plan.images.after} on {at.node_name}: pulled, its version, the options; it runs on")
-        Probe(self.registered.nomad, self.server.kind, self.plan.job, at.node_id, self.probe_timeout_s).run(
-            self.plan.after
-        )
+        Probe(self.server.nomad, self.server.kind, self.plan.job, at.node_id, self.probe_timeout_s).run(self.plan.after)
 
     def _hold_writes(self, held: ExitStack) -> Callable[[], None]:
         """Has writes wait until the server of before ends; gives what raises where they do not wait any more."""
         at = self.server.endpoint()
         if at is None:
-            raise OperateError(f"job {self.registered.job_id} does not run any more. Nothing was changed")
+            raise OperateError(f"job {self.server.job_id} does not run any more. Nothing was changed")
         self._locked = Stopwatch()
         try:
             refuse_ended = held.enter_context(self.server.database.read_only(at))
@@ -171,13 +167,13 @@ class Upgrade:
         """Returns where the new server came up after all. Raises WentBackError or StoppedError."""
         plan = self.plan
         say(f"FAILED: {error}")
-        started = self.registered.has_started(plan.images.after)
-        if self.registered.image() == plan.images.before:
+        started = self.server.has_started(plan.images.after)
+        if self.server.image() == plan.images.before:
             self._go_back(f"the update failed before it changed {self.title} ({error})", revert=False)
         if started is False or (started is None and plan.phase == "begin"):
-            self._go_back(f"{self.title} {plan.after} never started ({self.registered.events()})", revert=True)
+            self._go_back(f"{self.title} {plan.after} never started ({self.server.events()})", revert=True)
         # A large one still works on its start longer than an update waits.
-        self._await(" (it has run without an end since its start)", self.registered.runs)
+        self._await(" (it has run without an end since its start)", self.server.runs)
         self.engine.up("what is left of it", refresh=True)
 
     def _go_back(self, why: str, *, revert: bool) -> None:
@@ -186,14 +182,14 @@ class Upgrade:
         say(f"going back to {plan.images.before}: no other server was on the volume")
         try:
             if revert:
-                self.registered.revert(plan.images.before)
+                self.server.revert(plan.images.before)
             self.engine.set(plan.images.earlier)
             self.engine.up(f"{self.title} gets {plan.before} back", refresh=True)
         except (NomadError, OperateError) as error:
             raise OperateError(
                 f"{why}, and so did the way back: {error}. No other server was on the volume: set "
                 f"{self.server.kind.name}.image to {plan.images.before}, and run `nomad job revert` (`nomad job "
-                f"history {self.registered.job_id}`) and `pulumi up --refresh`"
+                f"history {self.server.job_id}`) and `pulumi up --refresh`"
             ) from error
         raise WentBackError(f"{why}. {self.title} {plan.before} runs again, and nothing was lost")
 
@@ -217,8 +213,8 @@ class Upgrade:
         config, before = self.engine.config(), str(plan.before)
         commands = way_back.commands(config, plan.images, self.snapshot_id, before, stack.chosen())
         text = [
-            f"{self.title} {plan.after} started and does not come up: {self.registered.events()}",
-            f"  `nomad alloc logs -stderr -job {self.registered.job_id}` says why. Fix the cause",
+            f"{self.title} {plan.after} started and does not come up: {self.server.events()}",
+            f"  `nomad alloc logs -stderr -job {self.server.job_id}` says why. Fix the cause",
             "  (memory, disk, an option), then run the same command to resume.",
             f"  It may have changed the files, so {plan.before} is not put back on them: it cannot read them.",
             f"  The way back is {self.snapshot_id}, on a new volume; it has {self._has()}:",
@@ -245,7 +241,7 @@ class Upgrade:
         back, locked = absence.back, self._locked
         return {
             "ok": True,
-            "job": self.registered.job_id,
+            "job": self.server.job_id,
             "from": str(self.plan.before),
             "to": str(self.plan.after),
             "image": self.plan.images.after,

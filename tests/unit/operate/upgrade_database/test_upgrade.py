@@ -19,7 +19,7 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.frame import Frame
 from nomad_stateful.operate.upgrade_database import command, plan, server, steps
-from nomad_stateful.operate.upgrade_database.registered import Registered
+from nomad_stateful.operate.upgrade_database.server import Server
 from nomad_stateful.operate.upgrade_database.steps import StoppedError, WentBackError
 from tests.unit.operate.upgrade_database.world import (
     AFTER,
@@ -300,15 +300,15 @@ def test_on_files_that_a_newer_server_may_have_changed_the_older_is_never_starte
 def test_a_server_that_is_slow_to_start_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.new_server = "is slow"
     asked: list[int] = []
-    real = Registered.runs
+    real = Server.runs
 
-    def runs(self: Registered) -> bool:
+    def runs(self: Server) -> bool:
         asked.append(1)
         if len(asked) == 2:
             world.runs, world.new_server = "9.7.4", "comes up"
         return real(self)
 
-    monkeypatch.setattr(Registered, "runs", runs)
+    monkeypatch.setattr(Server, "runs", runs)
     upgrade()
     assert (world.runs, world.image) == ("9.7.4", AFTER)
 
