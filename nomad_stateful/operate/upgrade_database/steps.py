@@ -15,7 +15,7 @@ from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 from nomad_stateful.operate.progress import say
 from nomad_stateful.operate.snapshots import Snapshots
-from nomad_stateful.operate.upgrade_database import way_back
+from nomad_stateful.operate.upgrade_database import wanted
 from nomad_stateful.operate.upgrade_database.plan import Plan
 from nomad_stateful.operate.upgrade_database.probe import Probe
 from nomad_stateful.operate.upgrade_database.server import Absence, Server
@@ -211,7 +211,7 @@ class Upgrade:
     def _stopped(self) -> StoppedError:
         plan = self.plan
         config, before = self.engine.config(), str(plan.before)
-        commands = way_back.commands(config, plan.images, self.snapshot_id, before, stack.chosen())
+        commands = wanted.way_back(config, plan.images, self.snapshot_id, before, stack.chosen())
         text = [
             f"{self.title} {plan.after} started and does not come up: {self.server.events()}",
             f"  `nomad alloc logs -stderr -job {self.server.job_id}` says why. Fix the cause",

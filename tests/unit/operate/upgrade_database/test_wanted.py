@@ -8,7 +8,7 @@ import pytest
 
 from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
-from nomad_stateful.operate.upgrade_database import wanted, way_back
+from nomad_stateful.operate.upgrade_database import wanted
 
 MYSQL, NEW = DATABASES["mysql"], Version((9, 7, 4))
 SECTION = "nomad-stateful:mysql"
@@ -64,7 +64,7 @@ def volumes(**entry: Any) -> dict[str, Any]:
 
 def test_the_way_back_is_a_volume_like_the_old_one_from_the_snapshot() -> None:
     config = volumes(snapshotId="snap-0", snapshots=[{"name": "hourly", "keep": 24}], tags={"the team": "a b"})
-    wait, change, update = way_back.commands(config, IMAGES, "snap-1", "8.4.4", "prod")
+    wait, change, update = wanted.way_back(config, IMAGES, "snap-1", "8.4.4", "prod")
     assert wait == "aws ec2 wait snapshot-completed --snapshot-ids snap-1"
     assert update == "pulumi up --stack prod"
     place = "nomad-stateful:volumes[2]"
@@ -84,7 +84,7 @@ def test_the_way_back_is_a_volume_like_the_old_one_from_the_snapshot() -> None:
 
 def test_the_way_back_asks_for_the_volumes_secrets_and_shows_none() -> None:
     config = volumes(secrets={"token": "whispered", "two words": "shouted"})
-    found = way_back.commands(config, IMAGES, "snap-1", "8.4.4", "prod")
+    found = wanted.way_back(config, IMAGES, "snap-1", "8.4.4", "prod")
     assert not [command for command in found if "whispered" in command or "shouted" in command]
     asked = "pulumi config set --stack prod --secret --path 'nomad-stateful:volumes[2].secrets"
     assert found[2:] == [f"{asked}.token'", f'{asked}["two words"]\'', "pulumi up --stack prod"]
@@ -93,10 +93,10 @@ def test_the_way_back_asks_for_the_volumes_secrets_and_shows_none() -> None:
 def test_the_way_back_takes_a_name_that_is_free() -> None:
     config = volumes()
     config["nomad-stateful:volumes"].append({"name": "mysql-8-4-4"})
-    assert "mysql.volume=mysql-8-4-4-2" in way_back.commands(config, IMAGES, "snap-1", "8.4.4", "prod")[1]
+    assert "mysql.volume=mysql-8-4-4-2" in wanted.way_back(config, IMAGES, "snap-1", "8.4.4", "prod")[1]
 
 
 @pytest.mark.parametrize("entry", [{"provision": "plugin"}, {"provision": "existing"}])
 def test_of_a_volume_that_pulumi_does_not_make_the_way_back_is_told(entry: dict[str, Any]) -> None:
-    found = way_back.commands(volumes(**entry), IMAGES, "snap-1", "8.4.4", "prod")
+    found = wanted.way_back(volumes(**entry), IMAGES, "snap-1", "8.4.4", "prod")
     assert "docs/volumes.md, Restore: a volume with snapshotId snap-1" in found[1]
