@@ -14,9 +14,15 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.options import add_change_options, duration_s
 from nomad_stateful.operate.progress import say
-from nomad_stateful.operate.upgrade import preview
 from nomad_stateful.operate.upgrade.rollout import NodeFailedError, Rollout
-from nomad_stateful.operate.upgrade.wanted import PLUGINS, UpgradeRefusedError, Wanted, wanted
+from nomad_stateful.operate.upgrade.wanted import (
+    PLUGINS,
+    UpgradeRefusedError,
+    Wanted,
+    changed_job,
+    refuse_others,
+    wanted,
+)
 from nomad_stateful.waiting import Stopwatch
 
 
@@ -37,8 +43,8 @@ def upgrade(frame: Frame, known: Namespace) -> None:
 
 def _upgrade(frame: Frame, nomad: NomadApi, engine: Engine, roll: Rollout, asked: Wanted) -> None:
     found = engine.changes(asked.settings)
-    preview.refuse_others(asked, found)
-    job = preview.node_job(nomad, asked, found)
+    refuse_others(asked, found)
+    job = changed_job(nomad, asked.node_job, found)
     clients = sorted(str(stub["NodeName"]) for stub in _targets(roll))
     plan = {
         "plugin": asked.plugin_id,

@@ -1,4 +1,4 @@
-"""Which plugin gets which version of its driver, and what is refused before anything is changed."""
+"""Which plugin gets which version of its driver, what an update would change, and what is refused before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 from nomad_stateful.drivers.catalogue import DRIVERS
 from nomad_stateful.drivers.model import parse_version
+from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.operate.engine import Change
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.resource_types import NOMAD_JOB
 
 PLUGINS = "nomad-stateful:plugins"
 
@@ -87,3 +90,27 @@ def _check_version(key: str, before: str, version: str, *, down: bool) -> None:
             f"VERSION is {version}: {key} has {before}, which is newer. An older driver may not know what the newer "
             "one did (docs/clients.md); --downgrade if it is meant"
         )
+
+
+def refuse_others(wanted: Wanted, found: Sequence[Change]) -> None:
+    """Raises UpgradeRefusedError where an `up` would change more than the plugin."""
+    others = [
+        one.name for one in found if one.op != "update" or (one.type == NOMAD_JOB and wanted.plugin_id not in one.name)
+    ]
+    if others:
+        raise UpgradeRefusedError(
+            f"an update would change more than plugin {wanted.plugin_id}: {', '.join(sorted(others))}. Run `pulumi up` "
+            "for what is pending first, or `pulumi preview` to see it"
+        )
+
+
+def changed_job(api: NomadApi, job_id: str, found: Sequence[Change]) -> dict[str, Any] | None:
+    """Returns a job as the update will register it, None where it does not change. Raises NomadError."""
+    for one in found:
+        spec = str(one.inputs.get("jobspec") or "")
+        if one.type == NOMAD_JOB and f'"{job_id}"' in spec:
+            variables = (one.inputs.get("hcl2") or {}).get("vars") or {}
+            file = "\n".join(f"{name} = {value}" for name, value in variables.items())
+            body = {"JobHCL": spec, "Variables": file, "Canonicalize": True}
+            return dict(api.put("jobs/parse", body))
+    return None

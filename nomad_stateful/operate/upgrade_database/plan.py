@@ -17,7 +17,7 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate.engine import Change, Engine
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.snapshots import SnapshotError, Snapshots
-from nomad_stateful.operate.upgrade.preview import changed_job
+from nomad_stateful.operate.upgrade.wanted import changed_job
 from nomad_stateful.operate.upgrade_database import wanted
 from nomad_stateful.operate.upgrade_database.server import Server
 from nomad_stateful.operate.upgrade_database.wanted import Images, section_of

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.operate.engine import Change
-from nomad_stateful.operate.upgrade.preview import refuse_others
-from nomad_stateful.operate.upgrade.wanted import UpgradeRefusedError, Wanted, wanted
+from nomad_stateful.operate.upgrade.wanted import UpgradeRefusedError, Wanted, refuse_others, wanted
 
 EBS = {"id": "aws-ebs0", "driver": "ebs", "version": "v1.48.0"}
 EFS = {"id": "aws-efs0", "driver": "efs"}
