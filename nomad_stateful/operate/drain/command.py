@@ -1,22 +1,23 @@
-"""The command `drain`."""
+"""The command `drain`, and the way back: a drained client gets allocations again."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nomad_stateful.columns import columns
 from nomad_stateful.ebs.volumes import EbsVolumes
+from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.operate import group, stack
+from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain import plan as plans
 from nomad_stateful.operate.drain.node import Allocation
 from nomad_stateful.operate.drain.plan import DrainPlan
-from nomad_stateful.operate.drain.undo import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.work import Drain, Options
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed, interruptible
@@ -104,6 +105,32 @@ def _undo(frame: Frame, nomad: NomadApi, node: Client) -> None:
     if node.draining or not node.eligible:
         frame.agree(f"make {node.name} eligible?")
     undo(nomad, node, wanted, _UNDO_TIMEOUT_S, say)
+
+
+def undo(api: NomadApi, node: Client, plugin_ids: Sequence[str], timeout_s: float, say: Callable[[str], None]) -> None:
+    """Makes a client eligible, and ends a drain of it; waits until its node plugins are healthy again.
+
+    `plugin_ids` are those that it is to have. Raises TimedOutError, NomadError.
+    """
+    if node.draining or not node.eligible:
+        clients.undrain(api, node.id)
+    say(f"{node.name} takes new allocations")
+
+    def healthy() -> bool:
+        return all(map(clients.get(api, node.id).has_healthy_plugin, plugin_ids))
+
+    if plugin_ids:
+        names = ", ".join(plugin_ids)
+        remedy = f"See `nomad plugin status -verbose {plugin_ids[0]}`."
+        wait_for(f"node plugin {names} is healthy on {node.name}", healthy, timeout_s, remedy)
+        say(f"node plugin {names} is healthy on {node.name}")
+
+
+def plugins_elsewhere(api: NomadApi, node: Client) -> list[str]:
+    """Returns the ids of the CSI plugins that every other eligible client has. Raises NomadError."""
+    others = [stub for stub in clients.listed(api) if stub.id != node.id and stub.takes_work]
+    found = [set(one.node_plugins) for one in clients.read(api, others)]
+    return sorted(set.intersection(*found) if found else node.node_plugins)
 
 
 def _result(work: Drain, took_s: float) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.running_job import ENDED, allocations, is_healthy, is_running, is_unhealthy
 from nomad_stateful.operate.cluster import asked
 from nomad_stateful.operate.drain import node as nodes
-from nomad_stateful.operate.drain.letting_go import LettingGo
-from nomad_stateful.operate.drain.node import Allocation
+from nomad_stateful.operate.drain.node import Allocation, LettingGo
 from nomad_stateful.operate.drain.plan import DrainPlan, Leaving
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.progress import context, say

@@ -11,9 +11,9 @@ import pytest
 
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from nomad_stateful.ebs.volumes import Attachment
-from nomad_stateful.operate.drain import command, letting_go, node, plan
+from nomad_stateful.operate.drain import command, node, plan
+from nomad_stateful.operate.drain.command import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.plan import DrainPlan
-from nomad_stateful.operate.drain.undo import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.work import Drain, NotDrainedError, Options
 from nomad_stateful.operate.frame import Frame, NotConfirmedError, confirm
 from nomad_stateful.operate.options import duration_s
@@ -222,7 +222,7 @@ def test_a_batch_job_ends_by_itself_unless_it_is_to_be_stopped(world: World) -> 
 def test_an_attachment_that_nothing_claims_is_ended_where_the_client_has_unmounted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(letting_go, "STRAY_AFTER_S", 0.0)
+    monkeypatch.setattr(node, "STRAY_AFTER_S", 0.0)
     events = [{"Message": "Unmount volume", "Details": {"volume_id": VOLUME, "success": "true"}}]
     world.nodes["1"]["Events"] = events
     world.after = [lambda: None, world.unmount]
