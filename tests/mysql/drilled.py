@@ -17,7 +17,7 @@ import pymysql
 from nomad_stateful.databases.mysql.operations import DRILL
 from nomad_stateful.databases.mysql.server import socket_client
 from nomad_stateful.operate.point_in_time import replay as replays
-from nomad_stateful.operate.point_in_time.drill_job import COPY, add_logs
+from nomad_stateful.operate.point_in_time.replay import COPY, add_logs
 from tests.mysql.place import DATA, Place, Task, place, server_task, words_of
 from tests.ports import unused_port
 from tests.providers.moto_account import environment, moto

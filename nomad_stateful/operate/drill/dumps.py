@@ -14,7 +14,7 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill.model import LATEST, DrillError, Dump, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
-from nomad_stateful.operate.point_in_time.place import bucket
+from nomad_stateful.operate.point_in_time.logs import bucket
 from nomad_stateful.operate.stack import DatabaseOutputs
 
 _GIB = 1 << 30

@@ -18,10 +18,8 @@ from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill.model import LATEST, DrillError, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.point_in_time import logs
-from nomad_stateful.operate.point_in_time.drill_job import add_logs
-from nomad_stateful.operate.point_in_time.logs import PointInTimeError
-from nomad_stateful.operate.point_in_time.place import bucket_of_logs
-from nomad_stateful.operate.point_in_time.replay import Replay
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError, bucket_of_logs
+from nomad_stateful.operate.point_in_time.replay import Replay, add_logs
 from nomad_stateful.operate.point_in_time.replay import replay as read
 from nomad_stateful.operate.stack import DatabaseOutputs
 

@@ -22,7 +22,7 @@ from nomad_stateful.operate import group, stack
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.metrics.gauges import Gauges
-from nomad_stateful.operate.point_in_time.place import until
+from nomad_stateful.operate.point_in_time.logs import copied_until
 from nomad_stateful.operate.stack import DatabaseOutputs
 from nomad_stateful.operate.volumes import stack_volumes
 from nomad_stateful.recovery.plan import dead_claims, recovery_plans
@@ -179,6 +179,6 @@ def _of_ec2(gauges: Gauges) -> None:
 
 def _of_s3(gauges: Gauges, job: str, logs: Json) -> None:
     gauges.set("binlogs_expected", job, value=1)
-    reached = until(logs, stack.aws_place())
+    reached = copied_until(logs, stack.aws_place())
     if reached is not None:
         gauges.set("binlogs_until_timestamp_seconds", job, value=reached.timestamp())

@@ -24,7 +24,7 @@ from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.nomad.running_job import allocations, is_running
 from nomad_stateful.operate import dumps, group, stack
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.point_in_time.place import late as late_logs
+from nomad_stateful.operate.point_in_time.logs import late as late_logs
 from nomad_stateful.operate.volumes import StackVolume, stack_volumes
 from nomad_stateful.recovery.plan import recovery_plans
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from nomad_stateful.operate.point_in_time.drill_job import add_logs
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
-from nomad_stateful.operate.point_in_time.replay import Replay
+from nomad_stateful.operate.point_in_time.replay import Replay, add_logs
 from tests.unit.databases.mysql.test_binlog import SOURCE
 from tests.unit.operate.point_in_time.test_logs import at, one
 

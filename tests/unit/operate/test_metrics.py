@@ -17,8 +17,8 @@ from nomad_stateful.operate import stack
 from nomad_stateful.operate.metrics import command, reading, server
 from nomad_stateful.operate.metrics.gauges import GAUGES, Gauges
 from nomad_stateful.operate.metrics.targets import targets
-from nomad_stateful.operate.point_in_time import place
-from nomad_stateful.operate.point_in_time.place import late
+from nomad_stateful.operate.point_in_time import logs
+from nomad_stateful.operate.point_in_time.logs import late
 from tests.fake_nomad import FakeNomad
 from tests.unit.aws import PLACE, REGION
 from tests.unit.operate.point_in_time.test_logs import FakeS3
@@ -151,7 +151,7 @@ def test_dumps_tell_the_newest_success_and_the_runs_that_fail(volume_id: str, no
 
 def test_binary_logs_tell_until_when_they_are_in_s3(volume_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     objects: dict[str, bytes] = {}
-    monkeypatch.setattr(place, "aws_client", lambda *_: FakeS3(objects))
+    monkeypatch.setattr(logs, "aws_client", lambda *_: FakeS3(objects))
     where = {"bucket": "logs", "prefix": "dev/", "region": REGION}
     known = {**stack.outputs(), "mysqlPointInTime": where}
     monkeypatch.setattr(stack, "outputs", lambda: known)
