@@ -16,10 +16,10 @@ from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.operate import ownership
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
-from nomad_stateful.operate.zone_change import consumers, loss, trial, zones
+from nomad_stateful.operate.zone_change import consumers, loss
 from nomad_stateful.operate.zone_change.consumers import Consumers
 from nomad_stateful.operate.zone_change.copies import Copies
-from nomad_stateful.operate.zone_change.last_copy import LastCopy
+from nomad_stateful.operate.zone_change.last_copy import LastCopy, refuse_impossible
 from nomad_stateful.operate.zone_change.loss import Loss
 from nomad_stateful.operate.zone_change.situation import (
     Phase,
@@ -123,7 +123,7 @@ class ZoneChange:
 
     def _check_place(self, known: Stored, using: Consumers) -> None:
         zone, there = self.wanted.zone, clients.read(self.nomad)
-        zones.refuse_unusable(there, zone, known.plugin_id)
+        loss.refuse_unusable(there, zone, known.plugin_id)
         if others := using.other_volumes(zone):
             raise ZoneChangeError(
                 f"--zone {zone}: a job that uses volume {self.wanted.volume} also uses {', '.join(others)}, which "
@@ -147,7 +147,7 @@ class ZoneChange:
     def _with_loss(self, plan: Plan) -> Plan:
         """Returns the plan with what is lost. Raises ZoneChangeError where the zone is there, or no snapshot."""
         known, wanted = plan.known, self.wanted
-        lost_at = zones.lost_at(clients.read(self.nomad), known.zone)
+        lost_at = loss.lost_at(clients.read(self.nomad), known.zone)
         snapshot = wanted.snapshot_id or (plan.setting.snapshot_id if plan.phase == "switch" else "")
         found = loss.expected(self.copies(known), known, lost_at, snapshot, wanted.max_loss_min)
         return replace(plan, loss=found)
@@ -221,7 +221,7 @@ class ZoneChange:
     def _give_up(self, now: Setting, known: Stored, plan: Plan) -> str:
         assert plan.loss is not None  # noqa: S101 - of a lost zone
         zone, snapshot_id = self.wanted.zone, plan.loss.snapshot
-        trial.refuse_impossible(self.place, self.wanted.volume, known.volume_id, zone, snapshot_id)
+        refuse_impossible(self.place, self.wanted.volume, known.volume_id, zone, snapshot_id)
         self.refuse_changed(now, known)
         self.engine.refuse_locked()
         self.copies(known).give_up()

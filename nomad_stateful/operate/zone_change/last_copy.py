@@ -1,4 +1,4 @@
-"""The last snapshot of a volume: of what it has once everything that uses it is stopped, and nothing since."""
+"""The last snapshot of a volume, of what it has once all that uses it is stopped, and the trial of one before that."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ import sys
 from typing import TYPE_CHECKING
 
 from nomad_stateful.ebs.tags import FIRST
-from nomad_stateful.operate.zone_change import trial
 from nomad_stateful.operate.zone_change.copies import Copies
 from nomad_stateful.operate.zone_change.situation import Setting, Stored, ZoneChangeError
 
 if TYPE_CHECKING:
     from nomad_stateful.operate.zone_change.change import ZoneChange
+from nomad_stateful.ebs.ec2_client import AwsPlace
+from nomad_stateful.ebs.tags import STACK_TAG
+from nomad_stateful.ebs.volumes import EbsVolumes
+from nomad_stateful.errors import ProviderError
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.drill.model import DrillError, Scratch
+from nomad_stateful.operate.drill.scratch import make_like
+from nomad_stateful.operate.errors import TimedOutError
 
 _ATTACHABLE_S = 90.0
 _RELEASED_S = 600.0
@@ -37,7 +44,7 @@ class LastCopy:
             first = copies.take(FIRST, change.wanted.timeout_s)
             zone = change.wanted.zone
             change.engine.refuse_failing({f"{now.path}.zone": zone, f"{now.path}.snapshotId": first})
-            trial.refuse_impossible(change.place, change.wanted.volume, volume_id, zone, first)
+            refuse_impossible(change.place, change.wanted.volume, volume_id, zone, first)
         change.refuse_changed(now, known)
         change.engine.refuse_locked()
         self._stop(known, volume_id)
@@ -84,3 +91,28 @@ class LastCopy:
                 f"which nothing has used (`aws ec2 delete-volume --volume-id {made}`), run `pulumi refresh`, and the "
                 "same command again: it takes another snapshot"
             )
+
+
+def refuse_impossible(place: AwsPlace, name: str, volume_id: str, zone: str, snapshot_id: str) -> None:
+    """Has EC2 make a volume like the one that moves, and deletes it: a preview does not ask EC2 whether it makes one.
+
+    Type, key and capacity are then known to do. What a kill leaves goes with the next one, of which there is one at a
+    time. Raises ZoneChangeError where it makes none.
+    """
+    own = {"Name": f"trial of {name}", STACK_TAG: stack.tag()}
+    try:
+        _delete(place, own)
+        make_like(place, volume_id, zone, own, Scratch(0, snapshot_id))
+        _delete(place, own)
+    except (ProviderError, DrillError, TimedOutError) as error:
+        raise ZoneChangeError(
+            f"EC2 makes no volume like {name} in {zone} from {snapshot_id}: {error}. Nothing is stopped. Fix the "
+            "cause, and run the same command again"
+        ) from error
+
+
+def _delete(place: AwsPlace, own: dict[str, str]) -> None:
+    volumes = EbsVolumes(place)
+    for one in volumes.tagged(own):
+        if one.state in ("available", "error"):
+            volumes.delete(one.id)

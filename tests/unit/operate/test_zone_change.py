@@ -18,7 +18,7 @@ from nomad_stateful.operate.drill.model import Target
 from nomad_stateful.operate.engine import EngineError, StackLockedError
 from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.ownership import WrongClusterError
-from nomad_stateful.operate.zone_change import command, zones
+from nomad_stateful.operate.zone_change import command, loss
 from nomad_stateful.operate.zone_change.change import Wanted, ZoneChange
 from nomad_stateful.operate.zone_change.consumers import Consumers
 from nomad_stateful.operate.zone_change.copies import Copies
@@ -679,4 +679,4 @@ def test_a_job_on_two_volumes_cannot_follow_one_of_them(nomad: FakeNomad) -> Non
 
 def test_a_zone_is_lost_when_the_last_of_its_clients_went() -> None:
     there = [Client(name, name, "down", zone=A, status_since=since) for name, since in (("c1", 100), ("c2", 160))]
-    assert zones.lost_at(there, A) == datetime.fromtimestamp(160, UTC)
+    assert loss.lost_at(there, A) == datetime.fromtimestamp(160, UTC)
