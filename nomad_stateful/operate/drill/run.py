@@ -17,8 +17,8 @@ from nomad_stateful.operate.drill import watch
 from nomad_stateful.operate.drill.model import Dump, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report, mib, taken
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.exclusive import FREED_AFTER_S
 from nomad_stateful.operate.progress import CONTEXT
-from nomad_stateful.operate.variable_lock import FREED_AFTER_S
 from nomad_stateful.waiting import Progress, Stopwatch
 
 # What may go wrong once something was made: it is told in the report, after all of it is removed.

@@ -20,8 +20,8 @@ from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill.model import DrillError, Json, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
+from nomad_stateful.operate.exclusive import VariableLock
 from nomad_stateful.operate.progress import CONTEXT
-from nomad_stateful.operate.variable_lock import VariableLock
 from nomad_stateful.waiting import Progress, Stopwatch
 
 _MADE_TIMEOUT_S = 600.0

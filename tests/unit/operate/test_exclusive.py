@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nomad_stateful.operate import exclusive as turns
-from nomad_stateful.operate import stack, variable_lock
+from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
-from nomad_stateful.operate.exclusive import BusyError, exclusive
-from nomad_stateful.operate.variable_lock import VariableLock
+from nomad_stateful.operate.exclusive import BusyError, VariableLock, exclusive
 from tests.fake_nomad import FakeNomad
 
 PATH = "nomad/jobs/nomad-stateful/operators/shop~2eeu/prod"
@@ -19,7 +18,7 @@ VARIABLE = f"var/{PATH}@data"
 def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
     monkeypatch.setattr(stack, "tag", lambda: "shop.eu/prod")
     monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:placement": {"namespace": "data"}})
-    monkeypatch.setattr(variable_lock, "_RENEW_S", 0.01)
+    monkeypatch.setattr(turns, "_RENEW_S", 0.01)
     monkeypatch.setattr(turns, "FREED_AFTER_S", 0)
     monkeypatch.setattr(turns, "_GRACE_S", 0.1)
     monkeypatch.setattr(turns, "_POLL_S", 0.01)
