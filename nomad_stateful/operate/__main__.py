@@ -12,7 +12,6 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import (
     failover,
     group,
-    listed_snapshots,
     recover,
     restore,
     sandbox,
@@ -42,7 +41,7 @@ COMMANDS: tuple[Command, ...] = (
     verify.COMMAND,
     *shell.COMMANDS,
     snapshots.TAKE,
-    listed_snapshots.LIST,
+    snapshots.LIST,
     restore.COMMAND,
     status.COMMAND,
     recover.COMMAND,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.operate import __main__ as command_line
-from nomad_stateful.operate import failover, listed_snapshots, recover, snapshots, stack, status
+from nomad_stateful.operate import failover, recover, snapshots, stack, status
 from nomad_stateful.operate.adopt import command as adopt
 from nomad_stateful.operate.doctor import command as doctor
 from nomad_stateful.operate.drain import command as drain
@@ -20,7 +20,7 @@ from nomad_stateful.operate.zone_change import command as zone_change
 
 def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     looking = Namespace(yes=False, fence=False, dry_run=False, write=False)
-    assert not listed_snapshots.LIST.acts(looking)
+    assert not snapshots.LIST.acts(looking)
     assert not status.COMMAND.acts(looking)
     assert not recover.COMMAND.acts(looking)
     assert not doctor.COMMAND.acts(looking)

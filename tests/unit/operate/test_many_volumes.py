@@ -10,7 +10,7 @@ from moto.ec2.responses._base_response import EC2BaseResponse
 from nomad_stateful.ebs.filters import MOST_VALUES, in_batches
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.clients import Client
-from nomad_stateful.operate import listed_snapshots, stack
+from nomad_stateful.operate import snapshots, stack
 from nomad_stateful.operate.adopt import found
 from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.metrics import reading
@@ -72,7 +72,7 @@ def _of_doctor(ec2: Any) -> int:
 
 QUESTIONS: dict[str, tuple[Callable[[Any], int], int]] = {
     "nomad-stateful metrics": (lambda _ec2: _of_metrics(), 1),
-    "nomad-stateful snapshots": (lambda _ec2: len(listed_snapshots.table("").splitlines()), 2),
+    "nomad-stateful snapshots": (lambda _ec2: len(snapshots.listed_table("").splitlines()), 2),
     "nomad-stateful status": (_of_overview, 1),
     "nomad-stateful adopt: volumes": (lambda ec2: len(EbsVolumes(PLACE).named([*VOLUMES, volume(ec2)])), 1),
     "nomad-stateful adopt: roles": (lambda _ec2: len(found._roles(PLACE, INSTANCES)), 0),

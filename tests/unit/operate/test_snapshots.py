@@ -11,7 +11,7 @@ from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
 from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.operate import listed_snapshots, snapshots, stack
+from nomad_stateful.operate import snapshots, stack
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame
@@ -89,13 +89,13 @@ def test_one_that_ec2_does_not_list_yet_is_waited_for(ec2: Any, volume_id: str) 
 
 
 def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, volume_id: str) -> None:
-    assert listed_snapshots.table("mysql") == "no snapshots of mysql"
+    assert snapshots.listed_table("mysql") == "no snapshots of mysql"
     snapshot_id = snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
     ec2.delete_volume(VolumeId=volume_id)
-    header, row = listed_snapshots.table("mysql").splitlines()
+    header, row = snapshots.listed_table("mysql").splitlines()
     assert header.split()[0] == "SNAPSHOT"
     assert row.split()[:5] == [snapshot_id, "mysql", "own", "2", "GiB"]
-    assert listed_snapshots.table("") == listed_snapshots.table("mysql")
+    assert snapshots.listed_table("") == snapshots.listed_table("mysql")
 
 
 @pytest.mark.usefixtures("volume_id")
@@ -151,7 +151,7 @@ def test_credentials_of_another_account_take_and_list_nothing(
     with pytest.raises(ProviderError, match=said):
         snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
     with pytest.raises(ProviderError, match=said):
-        listed_snapshots.table("mysql")
+        snapshots.listed_table("mysql")
 
 
 def test_a_snapshot_that_is_not_waited_for_is_found_again_by_its_mark(ec2: Any, volume_id: str) -> None:
@@ -205,7 +205,7 @@ def away(region: str, **tags: str) -> str:
 
 def listed(volume: str = "mysql") -> dict[str, list[str]]:
     """The rows of the table by id: volume, stack, region (where there is one), size, unit."""
-    return {row.split()[0]: row.split()[1:6] for row in listed_snapshots.table(volume).splitlines()[1:]}
+    return {row.split()[0]: row.split()[1:6] for row in snapshots.listed_table(volume).splitlines()[1:]}
 
 
 def test_an_existing_volumes_snapshots_are_listed_under_the_stacks_name(ec2: Any, volume_id: str) -> None:
@@ -225,7 +225,7 @@ def test_copies_in_the_regions_of_the_settings_are_listed_with_their_region(
     assert listed() == {here: ["mysql", "own", "2", "GiB", "completed"]}
     volumes = [{"name": "mysql", "snapshots": SCHEDULES}, {"name": "other", "snapshots": []}]
     monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:volumes": volumes})
-    assert listed_snapshots.table("mysql").split()[:4] == ["SNAPSHOT", "VOLUME", "STACK", "REGION"]
+    assert snapshots.listed_table("mysql").split()[:4] == ["SNAPSHOT", "VOLUME", "STACK", "REGION"]
     assert {one: row[:3] for one, row in listed().items()} == {
         here: ["mysql", "own", REGION],
         copy: ["mysql", "own", AWAY],
