@@ -1,4 +1,4 @@
-"""/metrics and /targets over HTTP, read when they are asked for."""
+"""/metrics, and /targets, where a Prometheus that knows nothing of Nomad finds what to scrape; read when asked for."""
 
 import json
 import sys
@@ -6,19 +6,21 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from socketserver import ThreadingMixIn
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import Metric
 
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad import clients
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.metrics.gauges import Gauges
 from nomad_stateful.operate.metrics.reading import read
-from nomad_stateful.operate.metrics.targets import targets
 from nomad_stateful.waiting import Stopwatch
 
 T = TypeVar("T")
@@ -26,6 +28,10 @@ FRESH_S = 5.0
 """How long what was read answers further scrapes."""
 STACK_S = 300.0
 """How long the stack's outputs and settings are taken to be what they were."""
+TAG = "prometheus"
+"""Tag of the services that are scraped."""
+LABELS: Final = ("plugin", "role", "server")
+"""Tags that become labels. Any other key would let a service choose Prometheus' job, path or address."""
 
 
 class Fresh(Generic[T]):
@@ -123,3 +129,38 @@ def serve(host: str, port: int) -> None:
             server.serve_forever()
         except KeyboardInterrupt:
             return
+
+
+def targets(nomad: NomadApi, namespace: str) -> list[dict[str, Any]]:
+    """Returns every service with the tag in the stack's namespace, and Nomad's agents, as Prometheus reads them.
+
+    https://prometheus.io/docs/prometheus/latest/http_sd/
+    """
+    return [*_services(nomad, namespace), *_agents(nomad)]
+
+
+def _services(nomad: NomadApi, namespace: str) -> list[dict[str, Any]]:
+    found = []
+    for space in nomad.get("services", namespace=namespace) or []:
+        for service in space["Services"] if space["Namespace"] == namespace else ():
+            if TAG not in (service.get("Tags") or []):
+                continue
+            for one in nomad.get(f"service/{quote(service['ServiceName'], safe='')}", namespace=namespace) or []:
+                tags = dict(tag.split("=", 1) for tag in one.get("Tags") or [] if "=" in tag)
+                own = {key: tags[key] for key in LABELS if key in tags}
+                labels = {"job": one["ServiceName"], "instance": one["Address"], **own}
+                found.append({"targets": [f"{one['Address']}:{one['Port']}"], "labels": labels})
+    return found
+
+
+def _agents(nomad: NomadApi) -> list[dict[str, Any]]:
+    shared = {"__metrics_path__": "/v1/metrics", "__param_format": "prometheus"}
+    if str(nomad.address).startswith("https:"):
+        shared["__scheme__"] = "https"
+    server = str(nomad.address).partition("://")[2].rstrip("/")
+    there = clients.read(nomad, [stub for stub in clients.listed(nomad) if stub.status != "down"])
+    agents = [*(("nomad-client", one.name, one.http_address) for one in there), ("nomad-server", server, server)]
+    return [
+        {"targets": [address], "labels": {**shared, "job": job, "instance": instance}}
+        for job, instance, address in agents
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nomad_stateful.operate.metrics.targets import targets
+from nomad_stateful.operate.metrics.server import targets
 from tests.fake_nomad import FakeNomad
 from tests.unit.metrics.test_rules import TOP
 

@@ -16,7 +16,7 @@ from nomad_stateful.nomad.api import NomadApi, NomadUnreachable
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.metrics import command, reading, server
 from nomad_stateful.operate.metrics.gauges import GAUGES, Gauges
-from nomad_stateful.operate.metrics.targets import targets
+from nomad_stateful.operate.metrics.server import targets
 from nomad_stateful.operate.point_in_time import logs
 from nomad_stateful.operate.point_in_time.logs import late
 from tests.fake_nomad import FakeNomad
