@@ -7,9 +7,9 @@ from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import ownership, stack
 from nomad_stateful.operate.cluster import connect
+from nomad_stateful.operate.command import at_least_0
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed
-from nomad_stateful.operate.options import at_least_0
 from nomad_stateful.operate.zone_change.change import Wanted
 from nomad_stateful.operate.zone_change.command import CHECKS, add_options, change
 from nomad_stateful.recovery.watcher import Watcher

@@ -7,10 +7,9 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.command import Checks
+from nomad_stateful.operate.command import Checks, add_change_options, at_least_0
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.frame import Frame, framed, interruptible
-from nomad_stateful.operate.options import add_change_options, at_least_0
 from nomad_stateful.operate.zone_change.change import Plan, Wanted, ZoneChange
 
 _DONE = {
