@@ -19,10 +19,6 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.stack import DatabaseOutputs
 
 
-class GroupError(OperateError):
-    """The database is a group, and the command is for a single server, or there is no primary; nothing was changed."""
-
-
 def states(nomad: NomadApi, server: DatabaseOutputs) -> list[MemberState]:
     """Returns what each member says, or why it cannot be asked."""
     asked = _asked(nomad, server.namespace, [one.job for one in server.members], server.kind.name)
@@ -78,7 +74,7 @@ def routers(nomad: NomadApi, server: DatabaseOutputs) -> Iterator[Router]:
 
 
 def primary(nomad: NomadApi, server: DatabaseOutputs) -> str:
-    """Returns the job of the server that writes. Raises GroupError where a group has no primary, or two."""
+    """Returns the job of the server that writes. Raises OperateError where a group has no primary, or two."""
     if not server.members:
         return server.job
     found = states(nomad, server)
@@ -86,7 +82,7 @@ def primary(nomad: NomadApi, server: DatabaseOutputs) -> str:
     if len(names) == 1:
         return names[0]
     said = "; ".join(what for _, what in problems(found))
-    raise GroupError(
+    raise OperateError(
         f"the group {server.service} has {len(names)} primaries ({said}): `nomad-stateful doctor` says more"
     )
 
@@ -149,7 +145,7 @@ REFUSED: dict[str, _Refusal] = {
 
 
 def refuse(command: str, known: Namespace) -> None:
-    """Raises GroupError where a command would do to the stack's group what is for a single server; and StackError."""
+    """Raises OperateError where a command would do to the stack's group what is for a single server."""
     refusal = REFUSED.get(command)
     if refusal is None or not refusal.asked(known):
         return
@@ -157,7 +153,7 @@ def refuse(command: str, known: Namespace) -> None:
     if server is None or not refusal.concerns(known, server):
         return
     name = server.kind.name
-    raise GroupError(
+    raise OperateError(
         f"{name}.group is set, and {refusal.why}, so `nomad-stateful {command}` does not do that. Nothing was changed. "
         f"{refusal.remedy.format(name=name)}"
     )

@@ -33,13 +33,13 @@ def stack_cluster(volume: str) -> NomadApi:
 def database_cluster(server: stack.DatabaseOutputs) -> Cluster:
     """Returns the database server's job on its cluster, of a group the primary's.
 
-    Raises WrongClusterError, StackError and GroupError.
+    Raises OperateError.
     """
     return database_job(stack_cluster(server.volume), server)
 
 
 def database_job(nomad: NomadApi, server: stack.DatabaseOutputs) -> Cluster:
-    """Returns the database server's job on a cluster that was checked, of a group the primary's. Raises GroupError."""
+    """Returns the database server's job on a checked cluster, of a group the primary's. Raises OperateError."""
     job = group.primary(nomad, server)
     return Cluster(nomad, job, server.namespace, group=server.kind.name, port_label="db")
 

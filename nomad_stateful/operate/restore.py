@@ -25,12 +25,8 @@ _ASK_AGAIN_S = 2.0
 _LATEST = "latest"
 
 
-class RestoreError(OperateError):
-    """A restore failed, or there is nothing to restore with."""
-
-
 def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
-    """Asks, then dispatches the restore job and waits for its end. Raises RestoreError, StackError and TimedOutError.
+    """Asks, then dispatches the restore job and waits for its end. Raises OperateError.
 
     The dump is on the dumps' volume, or with the source s3 in the bucket.
 
@@ -39,10 +35,10 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
     server = stack.database_outputs()
     backup, settings = server.backup, f"{server.kind.name}.backup"
     if not backup:
-        raise RestoreError(f"the stack has no backup: set {settings} and run `pulumi up`")
+        raise OperateError(f"the stack has no backup: set {settings} and run `pulumi up`")
     place = backup.get("s3") or ""
     if source == "s3" and not place:
-        raise RestoreError(f"the stack copies no dumps to S3: set {settings}.s3 and run `pulumi up`")
+        raise OperateError(f"the stack copies no dumps to S3: set {settings}.s3 and run `pulumi up`")
     where = f"in {place}" if source == "s3" else "on the dumps' volume"
     # A snapshot of one member is none of the group.
     back = f"nomad job periodic force {backup['job']}" if server.members else f"nomad-stateful snapshot {server.volume}"
@@ -59,7 +55,7 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
         ended = _ended(nomad, job, server.namespace, timeout_s)
     log, allocation = "nomad alloc logs", ended["ID"][:8]
     if ended["ClientStatus"] != "complete":
-        raise RestoreError(f"{job} failed. `{log} -stderr {allocation} {_failed_task(ended)}` says why")
+        raise OperateError(f"{job} failed. `{log} -stderr {allocation} {_failed_task(ended)}` says why")
     print(f"restored. `{log} {allocation} restore` says from which dump")
 
 
@@ -117,11 +113,11 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(frame: Frame, known: Namespace) -> None:
     if not known.to:
         if given := [name for name in ("snapshot", "zone", "newest", "json") if getattr(known, name)]:
-            raise RestoreError(f"--{given[0]} is for a restore to a point in time: add --to, or leave it out")
+            raise OperateError(f"--{given[0]} is for a restore to a point in time: add --to, or leave it out")
         restore(frame, known.dump, known.source, known.timeout)
         return
     if known.dump != _LATEST or known.source != "volume":
-        raise RestoreError("--to restores from a snapshot and the binary logs: name no dump, and leave --from out")
+        raise OperateError("--to restores from a snapshot and the binary logs: name no dump, and leave --from out")
     options = Options(
         volume="",
         snapshot=known.snapshot,

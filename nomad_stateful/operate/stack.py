@@ -102,7 +102,7 @@ class _Chosen:
 def choose(named: str, command: str, *, acts: bool) -> str:
     """Chooses the stack and prints it on standard error: the named one, else the only one.
 
-    Of several, read-only commands take the selected one; others need a name. Raises StackError and ProjectError.
+    Of several, read-only commands take the selected one; others need a name. Raises OperateError.
     """
     if where := project.elsewhere():
         print(f"project {where}", file=sys.stderr)
@@ -117,7 +117,7 @@ def chosen() -> str:
 
 
 def tag() -> str:
-    """Returns PROJECT/STACK, by which the program knows its volumes. Raises ProjectError."""
+    """Returns PROJECT/STACK, by which the program knows its volumes. Raises OperateError."""
     return f"{project.name()}/{chosen().rpartition('/')[2]}"
 
 

@@ -14,12 +14,8 @@ from nomad_stateful.terminal import rendered, takes_colour
 from nomad_stateful.visible import obeyed
 
 
-class UnwellError(OperateError):
-    """Something is wrong; it is printed."""
-
-
 def doctor(*, as_json: bool) -> None:
-    """Makes every check and prints what it found. Raises UnwellError where something is wrong."""
+    """Makes every check and prints what it found. Raises OperateError where something is wrong."""
     facts = Facts(Sources.of_stack())
     try:
         results = report.examine(concerning(facts), facts)
@@ -31,7 +27,7 @@ def doctor(*, as_json: bool) -> None:
         said = pages.located(report.text(results))
         print(rendered(report.coloured(said), colour=takes_colour(sys.stdout)), file=obeyed(sys.stdout))
     if not report.is_ok(results):
-        raise UnwellError("something is wrong: see above" if not as_json else report.summary(results))
+        raise OperateError("something is wrong: see above" if not as_json else report.summary(results))
 
 
 def _arguments(parser: ArgumentParser) -> None:

@@ -23,10 +23,6 @@ STRAY_AFTER_S = 10.0
 """How long a volume may be attached where nothing claims it: Nomad detaches after it has released the claim."""
 
 
-class NoSuchNodeError(OperateError):
-    """Nomad has no such client, or several."""
-
-
 @dataclass(frozen=True)
 class HeldVolume:
     """A CSI volume that an allocation on the client has."""
@@ -72,7 +68,7 @@ class Allocation:
 
 
 def find(api: NomadApi, wanted: str) -> Client:
-    """Returns the client of that name, id (or its beginning) or EC2 instance id. Raises NoSuchNodeError, NomadError."""
+    """Returns the client of that name, id (or its beginning) or EC2 instance id. Raises OperateError, NomadError."""
     stubs = clients.listed(api)
     if wanted.startswith("i-"):
         found = [one.id for one in clients.read(api, stubs) if one.instance_id == wanted]
@@ -85,7 +81,7 @@ def find(api: NomadApi, wanted: str) -> Client:
         return clients.get(api, found[0])
     names = ", ".join(f"{one.name} ({one.id[:8]}, {one.status})" for one in stubs) or "none"
     said = f"there are {len(found)} clients" if found else "there is no client"
-    raise NoSuchNodeError(
+    raise OperateError(
         f"NODE is {wanted}: {said} of that name, id or instance id. Use one of {names}; the id where a name is doubled"
     )
 

@@ -22,17 +22,13 @@ class StuckError(OperateError):
     """Something keeps it waiting; it is printed."""
 
 
-class ExplainError(OperateError):
-    """There is no such thing, or Nomad does not tell of it."""
-
-
 def explain(name: str, *, as_json: bool) -> None:
-    """Prints why a volume or job is pending or stuck. Raises StuckError where it is, and ExplainError."""
+    """Prints why a volume or job is pending or stuck. Raises StuckError where it is, and OperateError."""
     facts = Facts(Sources.of_stack())
     try:
         kind, found = reasons(facts, name)
     except NotChecked as error:
-        raise ExplainError(f"{name} cannot be explained: {error}") from None
+        raise OperateError(f"{name} cannot be explained: {error}") from None
     finally:
         facts.close()
     if as_json:
@@ -45,7 +41,7 @@ def explain(name: str, *, as_json: bool) -> None:
 
 
 def reasons(facts: Facts, name: str) -> tuple[str, list[Reason]]:
-    """Returns what a name is of, and what holds it up. Raises ExplainError and NotChecked."""
+    """Returns what a name is of, and what holds it up. Raises OperateError and NotChecked."""
     scene = Scene(facts, facts.namespace())
     if scene.job(name) is not None:
         return "job", [*jobs.reasons(scene, name), *_of_group(facts, name)]
@@ -54,7 +50,7 @@ def reasons(facts: Facts, name: str) -> tuple[str, list[Reason]]:
     if name in _job_names(facts):
         return "job", jobs.reasons(scene, name)
     known = ", ".join([*_volume_names(facts), *_job_names(facts)])
-    raise ExplainError(f"neither Nomad (namespace {scene.namespace}) nor the stack has {name}: the stack has {known}")
+    raise OperateError(f"neither Nomad (namespace {scene.namespace}) nor the stack has {name}: the stack has {known}")
 
 
 def _of_group(facts: Facts, job_id: str) -> Iterator[Reason]:

@@ -8,12 +8,8 @@ from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.errors import OperateError
 
 
-class MetricsError(OperateError):
-    """The metrics cannot be shown where they are asked for."""
-
-
 def run(known: Namespace) -> None:
-    """Prints the metrics, writes them to a file, or serves them. Raises MetricsError."""
+    """Prints the metrics, writes them to a file, or serves them. Raises OperateError."""
     # Here, since each command's start is waited for.
     from prometheus_client import generate_latest, write_to_textfile
 
@@ -24,7 +20,7 @@ def run(known: Namespace) -> None:
         try:
             server.serve(host, port)
         except OSError as error:
-            raise MetricsError(
+            raise OperateError(
                 f"--listen {host}:{port}: {error.strerror or error}. Name an address of this host, and a free port"
             ) from error
         return
@@ -35,7 +31,7 @@ def run(known: Namespace) -> None:
     try:
         write_to_textfile(str(known.output), found)
     except OSError as error:
-        raise MetricsError(
+        raise OperateError(
             f"--output {known.output}: {error.strerror or error}. Name a file in a folder that is there"
         ) from error
 

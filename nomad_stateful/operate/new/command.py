@@ -21,27 +21,15 @@ _RULE = (
 _OF_INDEX = "# " + _RULE.replace(". ", ".\n# ", 1)
 
 
-class FilesExistError(OperateError):
-    """The folder has files that would be overwritten."""
-
-
-class FolderError(OperateError):
-    """The folder cannot be written."""
-
-
-class NoPackageError(OperateError):
-    """What runs was installed from nowhere, and a project could not install it."""
-
-
 def package() -> str:
     """Returns the requirement that installs what runs: from where it was installed, or of an index by its version.
 
-    Raises NoPackageError in a clone.
+    Raises OperateError in a clone.
     """
     try:
         installed = metadata.distribution(_DISTRIBUTION)
     except metadata.PackageNotFoundError:
-        raise NoPackageError(
+        raise OperateError(
             "this is a clone, and a project takes the program from a package: install the wheel of a release, or of "
             f"`make wheel`, with `pip install nomad_stateful-{VERSION}-py3-none-any.whl` in an environment of its own, "
             "and run `nomad-stateful new` of that one"
@@ -75,12 +63,12 @@ def files(name: str, stack: str, requirement: str, *, workflow: bool) -> dict[st
 def write(folder: Path, texts: dict[str, str]) -> None:
     """Writes files into a folder.
 
-    Raises FilesExistError, before any is written, where one is there, and FolderError where it cannot be written.
+    Raises OperateError: before any is written where one is there, and where it cannot be written.
     """
     try:
         _write(folder, texts)
     except OSError as error:
-        raise FolderError(
+        raise OperateError(
             f"--folder is {folder}: it cannot be written ({error.strerror}). Name a folder that you may write"
         ) from None
 
@@ -88,7 +76,7 @@ def write(folder: Path, texts: dict[str, str]) -> None:
 def _write(folder: Path, texts: dict[str, str]) -> None:
     existing = [path for path in texts if (folder / path).exists()]
     if existing:
-        raise FilesExistError(
+        raise OperateError(
             f"{folder} has {', '.join(existing)}: nothing is overwritten, and nothing was written. Remove "
             f"{'it' if len(existing) == 1 else 'them'}, or name another folder with --folder"
         )

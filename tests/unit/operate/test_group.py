@@ -17,7 +17,6 @@ from nomad_stateful.operate import group, ownership, restore, shell, stack, veri
 from nomad_stateful.operate.cluster import Cluster
 from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.errors import OperateError, TimedOutError
-from nomad_stateful.operate.group import GroupError
 from tests.fake_nomad import FakeNomad
 from tests.unit.operate.group import MEMBERS, OUTPUTS, Agents, agents, server
 
@@ -162,7 +161,7 @@ def test_an_agent_that_nobody_reaches_is_no_traceback(agents: Agents, nomad: Fak
 def test_the_jobs_that_are_asked_of_a_database_are_the_primarys(agents: Agents, nomad: FakeNomad) -> None:
     assert ownership.database_job(nomad.api, server()).job_id == "mysql-server-2"
     agents.say["mysql-server-2"] |= {"role": "SECONDARY"}
-    with pytest.raises(GroupError, match=r"mysql-server has 0 primaries \(no member is the primary"):
+    with pytest.raises(OperateError, match=r"mysql-server has 0 primaries \(no member is the primary"):
         ownership.database_job(nomad.api, server())
     single = replace(server(), members=())
     assert ownership.database_job(nomad.api, single).job_id == "mysql-server-router"

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from nomad_stateful.nomad.api import NomadApi, NomadUnreachable
 from nomad_stateful.operate import stack
+from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.metrics import command, reading, server
 from nomad_stateful.operate.metrics.gauges import GAUGES, Gauges
 from nomad_stateful.operate.metrics.server import targets
@@ -287,7 +288,7 @@ def test_an_address_to_listen_on_has_a_port(given: str, wanted: tuple[str, int])
 def test_a_file_that_cannot_be_written_is_named(volume_id: str, tmp_path: Path) -> None:
     command.run(Namespace(listen=None, output=tmp_path / "stack.prom"))
     assert "nomad_stateful_volume_info" in (tmp_path / "stack.prom").read_text(encoding="utf-8")
-    with pytest.raises(command.MetricsError, match="Name a file in a folder that is there"):
+    with pytest.raises(OperateError, match="Name a file in a folder that is there"):
         command.run(Namespace(listen=None, output=tmp_path / "missing" / "stack.prom"))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from nomad_stateful.operate import project, stack
+from nomad_stateful.operate.errors import OperateError
 
 TOP = Path(__file__).parents[3]
 
@@ -49,13 +50,13 @@ def test_a_wheels_command_outside_of_a_project_says_where_to_run_it(
     below: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(project, "__file__", str(below / "site-packages/nomad_stateful/operate/project.py"))
-    with pytest.raises(project.ProjectError, match=r"has no Pulumi\.yaml, .*: run this in the folder of the Pulumi"):
+    with pytest.raises(OperateError, match=r"has no Pulumi\.yaml, .*: run this in the folder of the Pulumi"):
         project.folder()
 
 
 def test_a_project_without_a_name_is_refused(below: Path) -> None:
     (below / "Pulumi.yaml").touch()
-    with pytest.raises(project.ProjectError, match=r"Pulumi\.yaml names no project"):
+    with pytest.raises(OperateError, match=r"Pulumi\.yaml names no project"):
         project.name()
 
 
@@ -70,6 +71,6 @@ def test_a_project_without_a_name_is_refused(below: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named_and_not_quoted(below: Path, content: bytes, said: str) -> None:
     path = below / "Pulumi.dev.yaml"
     path.write_bytes(content)
-    with pytest.raises(project.ProjectError, match=rf"Pulumi\.dev\.yaml {said}") as refused:
+    with pytest.raises(OperateError, match=rf"Pulumi\.dev\.yaml {said}") as refused:
         project.read(path)
     assert "s3cret" not in str(refused.value)

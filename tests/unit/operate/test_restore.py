@@ -81,7 +81,7 @@ def test_a_restore_that_waits_for_the_volume_is_asked_for_again(
 def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(
     nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(restore.RestoreError, match="nomad alloc logs -stderr 01234567 fetch"):
+    with pytest.raises(OperateError, match="nomad alloc logs -stderr 01234567 fetch"):
         run(nomad, monkeypatch, "failed")
     with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
         run(nomad, monkeypatch, "", timeout_s=0)
@@ -105,7 +105,7 @@ def test_beside_another_command_no_table_is_dropped(
 
 def test_a_stack_without_dumps_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "outputs", lambda: {"mysql": {"namespace": "data"}})
-    with pytest.raises(restore.RestoreError, match=r"set mysql\.backup"):
+    with pytest.raises(OperateError, match=r"set mysql\.backup"):
         restore.restore(YES, "latest", "volume", 1)
 
 
@@ -142,7 +142,7 @@ def test_a_restore_from_s3_names_its_source(
 def test_options_of_the_other_kind_of_restore_are_refused(words: list[str], why: str) -> None:
     parser = ArgumentParser()
     restore.COMMAND.arguments(parser)
-    with pytest.raises(restore.RestoreError, match=why):
+    with pytest.raises(OperateError, match=why):
         restore.COMMAND.run(parser.parse_args(words))
 
 
@@ -186,5 +186,5 @@ def test_a_restore_to_a_point_in_time_keeps_a_snapshot_and_says_how_to_go_on(
 def test_a_restore_from_s3_where_nothing_is_copied_there_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     without = OUTPUTS | {"mysqlBackup": OUTPUTS["mysqlBackup"] | {"s3": ""}}
     monkeypatch.setattr(stack, "outputs", lambda: without)
-    with pytest.raises(restore.RestoreError, match=r"set mysql\.backup\.s3"):
+    with pytest.raises(OperateError, match=r"set mysql\.backup\.s3"):
         restore.restore(YES, "latest", "s3", 1)

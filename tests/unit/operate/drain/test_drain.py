@@ -16,6 +16,7 @@ from nomad_stateful.operate.drain import command, node, plan
 from nomad_stateful.operate.drain.command import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.plan import DrainPlan
 from nomad_stateful.operate.drain.work import Drain, NotDrainedError, Options
+from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError, confirm
 from tests.unit.operate.drain.world import EXTERNAL, VOLUME, World, job
 
@@ -239,7 +240,7 @@ def test_a_client_is_found_by_name_id_or_instance(world: World, wanted: str) -> 
 
 @pytest.mark.parametrize("wanted", ["client-9", "aaaa", "i-9"])
 def test_another_name_is_refused_with_those_that_there_are(world: World, wanted: str) -> None:
-    with pytest.raises(node.NoSuchNodeError, match="client-2"):
+    with pytest.raises(OperateError, match="client-2"):
         node.find(world.api, wanted)
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from nomad_stateful.ebs.volumes import Attachment, Volume
 from nomad_stateful.operate.doctor.facts import Facts, Sources
+from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.explain import command
-from nomad_stateful.operate.explain.command import ExplainError, StuckError
+from nomad_stateful.operate.explain.command import StuckError
 from nomad_stateful.operate.explain.reason import Reason
 from tests.unit.operate.doctor.world import VOLUME, World, node
 
@@ -364,7 +365,7 @@ def test_a_volume_is_explained_by_the_jobs_that_ask_for_it() -> None:
 
 
 def test_a_name_of_nothing_is_answered_with_the_names_that_there_are() -> None:
-    with pytest.raises(ExplainError, match="has nope: the stack has mysql, mysql-server"):
+    with pytest.raises(OperateError, match="has nope: the stack has mysql, mysql-server"):
         Pending().reasons("nope")
 
 
@@ -411,8 +412,8 @@ def test_scripts_get_an_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 def test_what_nomad_does_not_tell_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Pending()
-    world.nomad["status/leader"] = ExplainError("cannot reach Nomad")
-    with pytest.raises(ExplainError, match="db cannot be explained: cannot reach Nomad"):
+    world.nomad["status/leader"] = OperateError("cannot reach Nomad")
+    with pytest.raises(OperateError, match="db cannot be explained: cannot reach Nomad"):
         explained(monkeypatch, world, as_json=False)
 
 
@@ -431,5 +432,5 @@ def test_a_setting_of_another_form_is_an_error(
     world = Pending()
     world.settings[key] = value
     monkeypatch.setattr(Sources, "of_stack", lambda: world.facts().sources)
-    with pytest.raises(ExplainError, match=f"nothing-has-it cannot be explained: nomad-stateful:{key} {said}"):
+    with pytest.raises(OperateError, match=f"nothing-has-it cannot be explained: nomad-stateful:{key} {said}"):
         command.explain("nothing-has-it", as_json=False)
