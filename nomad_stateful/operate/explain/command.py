@@ -4,6 +4,7 @@ import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 
 from nomad_stateful import pages
@@ -24,13 +25,11 @@ class StuckError(OperateError):
 
 def explain(name: str, *, as_json: bool) -> None:
     """Prints why a volume or job is pending or stuck. Raises StuckError where it is, and OperateError."""
-    facts = Facts(Sources.of_stack())
-    try:
-        kind, found = reasons(facts, name)
-    except NotChecked as error:
-        raise OperateError(f"{name} cannot be explained: {error}") from None
-    finally:
-        facts.close()
+    with closing(Facts(Sources.of_stack())) as facts:
+        try:
+            kind, found = reasons(facts, name)
+        except NotChecked as error:
+            raise OperateError(f"{name} cannot be explained: {error}") from None
     if as_json:
         print(json.dumps({"kind": kind, "name": name, "ok": not found, "reasons": list(map(asdict, found))}, indent=2))
     else:

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
-from nomad_stateful.operate.doctor import report
+from nomad_stateful.operate.doctor import command as report
 from nomad_stateful.operate.doctor.checks import clients, cluster, volumes
 from nomad_stateful.operate.doctor.facts import Facts
 from nomad_stateful.operate.doctor.finding import Check, Finding
@@ -453,7 +453,7 @@ def test_a_kill_timeout_that_is_left_out_is_the_settings_default() -> None:
 def test_scripts_get_an_object() -> None:
     world = World()
     denied_attach(world)
-    told: dict[str, Any] = json.loads(json.dumps(report.as_json(examined(world))))
+    told: dict[str, Any] = json.loads(json.dumps(report.as_object(examined(world))))
     assert told["ok"] is False
     (wrong,) = [check for check in told["checks"] if check["state"] == "problem"]
     assert wrong["group"] == "IAM"
