@@ -10,7 +10,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from nomad_stateful import pages
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import (
-    failover,
     group,
     recover,
     restore,
@@ -47,7 +46,7 @@ COMMANDS: tuple[Command, ...] = (
     recover.COMMAND,
     doctor.COMMAND,
     explain.COMMAND,
-    failover.COMMAND,
+    zone_change.FAILOVER,
     drain.COMMAND,
     drill.COMMAND,
     upgrade.COMMAND,

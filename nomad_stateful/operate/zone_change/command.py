@@ -1,16 +1,21 @@
-"""The commands `move`, and `failover` of a volume: plan, question, progress and result."""
+"""The commands `move` and `failover`: a volume's plan, question, progress and result; the watch for lost clients."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from typing import Any
 
-from nomad_stateful.operate import stack
+from nomad_stateful.ebs.volumes import EbsVolumes
+from nomad_stateful.operate import ownership, stack
+from nomad_stateful.operate.cluster import connect
 from nomad_stateful.operate.command import Checks, add_change_options, at_least_0
 from nomad_stateful.operate.engine import Engine
+from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed, interruptible
 from nomad_stateful.operate.zone_change.change import Plan, Wanted, ZoneChange
+from nomad_stateful.recovery.watcher import Watcher
 
 _DONE = {
     "begin": "",
@@ -121,7 +126,7 @@ def _loss(plan: Plan) -> dict[str, Any]:
     return {"lostMinutes": round(plan.loss.minutes, 1), "snapshotId": plan.loss.snapshot}
 
 
-def add_options(parser: ArgumentParser) -> None:
+def _add_options(parser: ArgumentParser) -> None:
     """Adds what both commands take."""
     add_change_options(parser)
     parser.add_argument(
@@ -129,20 +134,87 @@ def add_options(parser: ArgumentParser) -> None:
     )
 
 
-def _arguments(parser: ArgumentParser) -> None:
+def _move_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("volume", help="the volume's name in the stack")
     parser.add_argument("--zone", required=True, help="the availability zone that it moves to")
-    add_options(parser)
+    _add_options(parser)
 
 
-def _run(frame: Frame, known: Namespace) -> None:
+def _move(frame: Frame, known: Namespace) -> None:
     change(frame, Wanted(known.volume, known.zone, timeout_s=known.timeout))
 
 
 MOVE = framed(
     "move",
     "move a volume and its consumers to another zone by a snapshot, without losing data",
-    _run,
-    _arguments,
+    _move,
+    _move_arguments,
+    checks=CHECKS,
+)
+
+
+def watch(*, fence: bool) -> None:
+    """Looks once a second, for ever. Raises OperateError and ProviderError only before its first look."""
+    with closing(connect()) as nomad:
+        known = stack.outputs().get("volumes") or {}
+        found = ownership.required(nomad)
+        volumes = frozenset((namespace, str(known[name]["nomadId"])) for name, namespace in found.items())
+        Watcher(nomad, EbsVolumes(stack.aws_place()), fence, volumes).watch()
+
+
+def _failover_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("volume", nargs="?", default="", help="with --zone: the volume whose zone is lost")
+    parser.add_argument("--zone", default="", help="the zone that the volume and what uses it go to, from a snapshot")
+    parser.add_argument("--snapshot", default="", metavar="ID", help="restore this one; by default the newest")
+    parser.add_argument("--max-loss", type=at_least_0, metavar="MINUTES", help="refuse an older snapshot than that")
+    _add_options(parser)
+    parser.add_argument(
+        "--fence", action="store_true", help="stop the instance of a lost client that runs and has the volume attached"
+    )
+
+
+def _of_a_volume(known: Namespace) -> list[str]:
+    """Returns the options that were given and mean nothing to a watch."""
+    given = {
+        "--dry-run": known.dry_run,
+        "--json": known.json,
+        "--snapshot": known.snapshot,
+        "--max-loss": known.max_loss is not None,
+        "--yes": known.yes,
+    }
+    return [name for name, value in given.items() if value]
+
+
+def _failover(frame: Frame, known: Namespace) -> None:
+    if not known.volume and not known.zone:
+        if given := _of_a_volume(known):
+            raise OperateError(
+                f"{', '.join(given)} is for `nomad-stateful failover VOLUME --zone ZONE`: without a volume this is "
+                "a watch, which acts until it is ended. Name both, or leave it out. Nothing was changed"
+            )
+        watch(fence=known.fence)
+        return
+    if not known.volume or not known.zone or known.fence:
+        raise OperateError(
+            "`nomad-stateful failover VOLUME --zone ZONE` brings one volume into another zone; without both it is "
+            "a watch, which alone takes --fence"
+        )
+    wanted = Wanted(
+        known.volume,
+        known.zone,
+        lost=True,
+        snapshot_id=known.snapshot,
+        max_loss_min=known.max_loss,
+        timeout_s=known.timeout,
+    )
+    change(frame, wanted)
+
+
+FAILOVER = framed(
+    "failover",
+    "watch for lost clients, and start their jobs elsewhere as soon as EC2 says that they cannot write; with VOLUME "
+    "and --zone: its zone is lost, go on in another one from its newest snapshot",
+    _failover,
+    _failover_arguments,
     checks=CHECKS,
 )

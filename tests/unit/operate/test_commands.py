@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.operate import __main__ as command_line
-from nomad_stateful.operate import failover, recover, snapshots, stack, status
+from nomad_stateful.operate import recover, snapshots, stack, status
 from nomad_stateful.operate.adopt import command as adopt
 from nomad_stateful.operate.doctor import command as doctor
 from nomad_stateful.operate.drain import command as drain
@@ -28,7 +28,7 @@ def test_what_changes_nothing_may_choose_the_stack_by_itself() -> None:
     assert not drain.COMMAND.acts(Namespace(dry_run=True))
     assert not zone_change.MOVE.acts(Namespace(dry_run=True))
     assert not upgrade_database.COMMANDS[0].acts(Namespace(dry_run=True))
-    assert not failover.COMMAND.acts(Namespace(dry_run=True))
+    assert not zone_change.FAILOVER.acts(Namespace(dry_run=True))
     assert not adopt.COMMAND.acts(looking)
     assert adopt.COMMAND.acts(Namespace(write=True))
     assert recover.COMMAND.acts(Namespace(yes=True, fence=False))
@@ -112,7 +112,7 @@ def test_the_watch_does_not_begin_where_a_volume_was_left_out(
 ) -> None:
     watched: list[bool] = []
     monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
-    monkeypatch.setattr(failover, "watch", lambda *, fence: watched.append(fence))
+    monkeypatch.setattr(zone_change, "watch", lambda *, fence: watched.append(fence))
     monkeypatch.setattr(sys, "argv", ["operate", "failover", *option])
     assert command_line.main() == 1
     assert f"error: {option[0]} is for `nomad-stateful failover VOLUME --zone ZONE`" in capsys.readouterr().err
