@@ -51,9 +51,10 @@ class Engine:
         """Returns the settings by whole keys, as they are now; secret ones are masked. Raises EngineError."""
         return stack.whole_keys(json.loads(self._call("config", "--json")))
 
-    def set(self, values: Mapping[str, str]) -> None:
+    def set(self, values: Mapping[str, str], *options: str) -> None:
         """Writes settings by their paths, all at once. Raises EngineError."""
-        self._set(values)
+        words = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
+        self._call("config", "set-all", "--path", *words, *options)
 
     def remove(self, path: str) -> None:
         """Removes a setting by its path. Raises EngineError."""
@@ -140,10 +141,6 @@ class Engine:
         self._call("cancel", "--yes")
         return True
 
-    def _set(self, values: Mapping[str, str], *more: str) -> None:
-        words = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
-        self._call("config", "set-all", "--path", *words, *more)
-
     @contextmanager
     def _copied(self, values: Mapping[str, str]) -> Iterator[Path]:
         """Gives a copy of the stack's file with other settings, and removes it."""
@@ -151,7 +148,7 @@ class Engine:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / own.name
             shutil.copy2(own, copy)
-            self._set(values, "--config-file", str(copy))
+            self.set(values, "--config-file", str(copy))
             yield copy
 
     def _run_locking(self, words: Sequence[str], *, show: bool) -> tuple[int, str]:

@@ -1,8 +1,8 @@
 """Recovery of volumes that are not released: prints what is wrong and the exact steps, and runs those that are safe."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -46,6 +46,11 @@ class Permission:
     safe: bool = False
     fence: bool = False
 
+    @property
+    def given(self) -> bool:
+        """Whether anything may be done."""
+        return self.safe or self.fence
+
     def allows(self, action: Action) -> bool:
         """Returns whether a step may be run. Nothing ever force-detaches."""
         return (self.safe and action in SAFE) or (self.fence and action == "stop-instance")
@@ -80,7 +85,10 @@ def recover(frame: Frame, name: str, permission: Permission) -> None:
         permission = Permission()
     tell = say if frame.as_json else _print
     done: list[Recovery] = []
-    with frame.cluster() as nomad, frame.turn(nomad, name), _resumed(permission):
+    resume = interruptible(
+        lambda: "the steps that were running are done or continue. Run the same command to look again"
+    )
+    with frame.cluster() as nomad, frame.turn(nomad, name), resume if permission.given else nullcontext():
         runner = StepRunner(nomad, lambda: EbsVolumes(stack.aws_place()))
         for volume in stack_volumes(nomad, name):
             one = Recovery(volume)
@@ -115,18 +123,7 @@ def _group(nomad: NomadApi, volume: str, tell: Callable[[str], None]) -> dict[st
     return {server.service: plan}
 
 
-def _print(line: str) -> None:
-    print(line, flush=True)
-
-
-@contextmanager
-def _resumed(permission: Permission) -> Iterator[None]:
-    """Says how to resume where something may have been run."""
-    if not permission.safe and not permission.fence:
-        yield
-        return
-    with interruptible(lambda: "the steps that were running are done or continue. Run the same command to look again"):
-        yield
+_print = partial(print, flush=True)
 
 
 def _again(nomad: NomadApi, name: str) -> StackVolume:
@@ -134,7 +131,7 @@ def _again(nomad: NomadApi, name: str) -> StackVolume:
 
 
 def _how_to_go_on(permission: Permission) -> str:
-    if not permission.safe and not permission.fence:
+    if not permission.given:
         return "Nothing was done: --yes runs the steps marked safe, --fence stops an instance where that is the step"
     return "The remaining steps are for you to decide"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.ownership import FOLDER
 from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill import scratch as scratches
@@ -17,7 +18,7 @@ from nomad_stateful.operate.drill import watch
 from nomad_stateful.operate.drill.model import Dump, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report, mib, taken
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.exclusive import FREED_AFTER_S
+from nomad_stateful.operate.exclusive import FREED_AFTER_S, VariableLock
 from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.waiting import Progress, Stopwatch
 
@@ -110,8 +111,9 @@ class Drill:
         with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
             self._register(external_id, max(0.0, progress.left_s))
             # Drawn for this server: its init file gives root this password, and the live one is copied nowhere.
-            password = {"root_password": secrets.token_urlsafe(24)}
-            self._variable(password)
+            path, password = scratches.variable_path(self._target), {"root_password": secrets.token_urlsafe(24)}
+            variable = {"Namespace": self._target.namespace, "Path": path, "Items": password}
+            self._nomad.put(f"var/{path}", variable, namespace=self._target.namespace)
             self._nomad.put("jobs", {"Job": job}, namespace=self._target.namespace)
         watch.Watch(self._nomad, self._target, self._report, took, progress).follow()
 
@@ -147,11 +149,6 @@ class Drill:
         what = f"Nomad registers volume {target.id}"
         wait_for(what, registered, timeout_s, "`nomad-stateful doctor` says what its controllers lack.")
 
-    def _variable(self, items: dict[str, str]) -> None:
-        path = scratches.variable_path(self._target)
-        body = {"Namespace": self._target.namespace, "Path": path, "Items": items}
-        self._nomad.put(f"var/{path}", body, namespace=self._target.namespace)
-
     def _remove(self, keep_timeout_s: float | None) -> None:
         """Removes whatever this drill has made; what cannot be removed is in the report."""
         print("==> remove" if keep_timeout_s is None else "==> keep a snapshot, then remove", file=sys.stderr)
@@ -170,8 +167,9 @@ class Drill:
             self._report.left.append("the removal was interrupted")
             raise
         except FAILURES as error:
-            left = scratches.left(self._aws, self._target)
-            self._report.left += [str(error), *left]
+            self._report.left.append(str(error))
+            with suppress(ProviderError):
+                self._report.left += scratches.left_over(self._aws, self._target)
             self._report.wrong(
                 f"the drill's scratch volume is not removed: {error}",
                 f"`nomad-stateful drill {self._target.volume} --clean` removes it, as the next drill does",
@@ -179,9 +177,10 @@ class Drill:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = scratches.lock(self._nomad, self._target)
+        target = self._target
+        lock = VariableLock(self._nomad, target.namespace, f"{FOLDER}/{target.id}", {"what": "a drill"})
         wait_for(
-            f"no other drill of {self._target.volume} runs",
+            f"no other drill of {target.volume} runs",
             lock.take,
             _LOCKED_TIMEOUT_S,
             f"Another drill of this volume runs (one that was killed has it for {FREED_AFTER_S} s): wait for its end.",

@@ -10,17 +10,14 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import EbsSnapshots
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.ebs.volumes import EbsVolumes
-from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.consumer_job import ConsumerJob
-from nomad_stateful.nomad.ownership import FOLDER
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.running_job import ENDED, allocations
 from nomad_stateful.nomad.volume_claims import claims
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill.model import DrillError, Json, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
-from nomad_stateful.operate.exclusive import VariableLock
 from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.waiting import Progress, Stopwatch
 
@@ -74,11 +71,6 @@ def provided(nomad: NomadApi, namespace: str) -> Iterator[None]:
             # Another drill may be in it, and then removes it.
             with suppress(NomadApiError):
                 nomad.delete(f"namespace/{namespace}")
-
-
-def lock(nomad: NomadApi, target: Target) -> VariableLock:
-    """Returns the right to drill a volume."""
-    return VariableLock(nomad, target.namespace, f"{FOLDER}/{target.id}", {"what": "a drill"})
 
 
 def create(place: AwsPlace, target: Target, scratch: Scratch) -> str:
@@ -206,14 +198,6 @@ def remove(nomad: NomadApi, place: AwsPlace, target: Target, keep: Callable[[str
         delete(place, volume_id)
         removed.append(f"EBS volume {volume_id}")
     return removed
-
-
-def left(place: AwsPlace, target: Target) -> list[str]:
-    """Returns the EBS volumes that are still there, as far as EC2 says."""
-    try:
-        return left_over(place, target)
-    except ProviderError:
-        return []
 
 
 def _job(nomad: NomadApi, target: Target) -> list[str]:

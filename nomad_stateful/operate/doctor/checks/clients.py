@@ -198,7 +198,8 @@ def slots_known_to_driver(facts: Facts) -> Iterator[Finding]:
     for plugin in facts.plugins():
         if driver_of(plugin).backend != "ebs":
             continue
-        own = _registered(facts, str(plugin["id"]))
+        # Of all namespaces Nomad lists no volumes by their plugin.
+        own = {str(stub["ExternalID"]) for stub in facts.registered() if stub["PluginID"] == str(plugin["id"])}
         for client in facts.clients():
             slots = _slots(facts, client)
             promised = int(client.plugin_node(str(plugin["id"])).get("MaxVolumes") or 0)
@@ -210,12 +211,6 @@ def slots_known_to_driver(facts: Facts) -> Iterator[Finding]:
             why = "Nomad places allocations there whose volumes EC2 then refuses to attach"
             cure = f"count what else is attached in reservedVolumeAttachments of plugin {plugin['id']}"
             yield warning(what, why, cure, _LIMITS)
-
-
-def _registered(facts: Facts, plugin_id: str) -> set[str]:
-    """Returns the ids in EC2 of the plugin's volumes."""
-    # Of all namespaces Nomad lists no volumes by their plugin.
-    return {str(stub["ExternalID"]) for stub in facts.registered() if stub["PluginID"] == plugin_id}
 
 
 def _slots(facts: Facts, client: Client) -> Slots | None:

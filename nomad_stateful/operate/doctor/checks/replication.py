@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from operator import attrgetter
-from typing import Any
+from collections.abc import Iterator
 
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
@@ -19,7 +17,6 @@ _OF_ONE = "a member that is not well serves nobody, and with the loss of another
 _OF_ALL = "two of three members have to be ONLINE for writes"
 _OF_TWO = "both acknowledge writes, and those of one of them are lost"
 _NONE_YET = "the stack has deployed no replication group yet"
-_is_primary = attrgetter("is_primary")
 
 
 def members(facts: Facts) -> Iterator[Finding]:
@@ -40,7 +37,7 @@ def findings(facts: Facts) -> Iterator[tuple[MemberState | None, Finding]]:
         if (one := by_job.get(job)) is not None:
             logs = f"nomad alloc logs -stderr -task group {one.at.allocation_id[:8]}" if one.at else ""
             yield one, problem(what, _OF_ONE, logs or f"nomad-stateful explain {job}", _PAGE)
-        elif sum(map(_is_primary, found)) > 1:
+        elif sum(one.is_primary for one in found) > 1:
             yield None, problem(what, _OF_TWO, "`nomad job stop` the one that the third member does not see", _PAGE)
         else:
             yield None, problem(what, _OF_ALL, "nomad-stateful recover", _PAGE)
@@ -48,7 +45,7 @@ def findings(facts: Facts) -> Iterator[tuple[MemberState | None, Finding]]:
 
 def decision(facts: Facts) -> Iterator[Finding]:
     """The variable that says who begins the group is there, and says what the stack's state says."""
-    groups = list(filter(_is_group, facts.made(REPLICATION_GROUP)))
+    groups = [made for made in facts.made(REPLICATION_GROUP) if made["groupId"]]
     if not groups:
         raise NotChecked(_NONE_YET)
     for made in groups:
@@ -70,10 +67,6 @@ def _deployed(facts: Facts) -> DatabaseOutputs:
     if server is None or not server.members:
         raise NotChecked(_NONE_YET)
     return server
-
-
-def _is_group(made: Mapping[str, Any]) -> bool:
-    return bool(made["groupId"])
 
 
 def routers(facts: Facts) -> Iterator[Finding]:
