@@ -17,8 +17,7 @@ from nomad_stateful.databases.mysql.archive import FOLDER, SHOWN
 from nomad_stateful.databases.mysql.gtids import GtidSet
 from nomad_stateful.operate.drill.job import FETCH, task_of
 from nomad_stateful.operate.drill.model import Json
-from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError, Stored
-from nomad_stateful.operate.point_in_time.reading import Contents
+from nomad_stateful.operate.point_in_time.logs import Contents, Log, PointInTimeError, Stored
 from nomad_stateful.operate.point_in_time.timeline import Timeline
 
 SERVER = "mysql"

@@ -11,8 +11,7 @@ from operator import or_
 from nomad_stateful.databases.mysql.archive import NEVER, SHOWN
 from nomad_stateful.databases.mysql.binlog import contents
 from nomad_stateful.databases.mysql.gtids import GtidSet
-from nomad_stateful.operate.point_in_time.logs import Log, PointInTimeError, Stored
-from nomad_stateful.operate.point_in_time.reading import Contents, Reader, readable
+from nomad_stateful.operate.point_in_time.logs import Contents, Log, PointInTimeError, Reader, Stored, readable
 
 # The member whose volume the snapshot is of has executed by then what was logged so long before.
 _BEHIND = timedelta(minutes=5)
