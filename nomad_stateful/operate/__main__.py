@@ -21,12 +21,12 @@ from nomad_stateful.operate import (
     verify,
 )
 from nomad_stateful.operate.adopt import command as adopt
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.doctor import command as doctor
 from nomad_stateful.operate.drain import command as drain
 from nomad_stateful.operate.drill import command as drill
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.explain import command as explain
+from nomad_stateful.operate.frame import Command
 from nomad_stateful.operate.metrics import command as metrics
 from nomad_stateful.operate.new import command as new
 from nomad_stateful.operate.upgrade import command as upgrade

@@ -14,9 +14,8 @@ from nomad_stateful.nomad.group_record import GroupRecord
 from nomad_stateful.nomad.running_job import ENDED
 from nomad_stateful.operate import group, group_recovery, stack
 from nomad_stateful.operate.cluster import wait_for
-from nomad_stateful.operate.command import Checks, acts_unless_dry, add_change_options
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.frame import Checks, Frame, acts_unless_dry, add_change_options, framed, interruptible
 from nomad_stateful.operate.progress import CONTEXT, say
 from nomad_stateful.operate.volumes import StackVolume, stack_volumes
 from nomad_stateful.recovery.plan import SAFE, Action, RecoveryPlan, Step, recovery_plans

@@ -11,14 +11,13 @@ from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, allocations
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
-from nomad_stateful.operate.command import Checks, at_least_0
 from nomad_stateful.operate.drill.command import drill
 from nomad_stateful.operate.drill.model import Options
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.source import moment
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, framed
+from nomad_stateful.operate.frame import Checks, Frame, at_least_0, framed
 from nomad_stateful.waiting import Stopwatch
 
 _ASK_AGAIN_S = 2.0

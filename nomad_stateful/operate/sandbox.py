@@ -4,8 +4,8 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from importlib.metadata import entry_points
 from typing import Protocol, cast
 
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Command
 from nomad_stateful.version import VERSION
 
 GROUP = "nomad_stateful.sandbox"

@@ -12,8 +12,8 @@ from nomad_stateful.databases.model import Database
 from nomad_stateful.databases.operations import operations
 from nomad_stateful.nomad import tls
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Command
 from nomad_stateful.operate.ownership import database_cluster
 
 _VARIABLES = {"NOMAD_ADDR": "address", "NOMAD_TOKEN": "token", "NOMAD_REGION": "region", **tls.ENVIRONMENT}

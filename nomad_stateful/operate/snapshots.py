@@ -18,10 +18,18 @@ from nomad_stateful.ebs.tags import SNAPSHOTS_TAG, STACK_TAG
 from nomad_stateful.ebs.volumes import EbsVolumes, is_ebs_volume
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.command import Checks, Command, add_change_options, at_least_0, reads_only
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.frame import (
+    Checks,
+    Command,
+    Frame,
+    add_change_options,
+    at_least_0,
+    framed,
+    interruptible,
+    reads_only,
+)
 from nomad_stateful.operate.ownership import database_cluster
 from nomad_stateful.operate.progress import CONTEXT, say
 from nomad_stateful.waiting import Progress

@@ -11,7 +11,7 @@ from nomad_stateful.ebs.volumes import Attachment
 from nomad_stateful.nomad.csi_starts import Start
 from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.operate.cluster import connect
-from nomad_stateful.operate.command import Command, reads_only
+from nomad_stateful.operate.frame import Command, reads_only
 from nomad_stateful.operate.overview import facts, graph, screen
 from nomad_stateful.operate.overview.facts import Overview, VolumeLine
 from nomad_stateful.recovery.plan import recovery_plans

@@ -17,9 +17,8 @@ from nomad_stateful.operate.adopt import ebs, terraform
 from nomad_stateful.operate.adopt import found as cluster
 from nomad_stateful.operate.adopt.settings import Adoption, adoption
 from nomad_stateful.operate.cluster import connect
-from nomad_stateful.operate.command import Checks, acts_unless_dry, add_change_options
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, framed
+from nomad_stateful.operate.frame import Checks, Frame, acts_unless_dry, add_change_options, framed
 from nomad_stateful.operate.progress import say
 
 _PREFIX = "nomad-stateful:"

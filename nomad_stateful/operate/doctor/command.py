@@ -12,11 +12,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful import pages
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.doctor.facts import Facts, NotChecked, Sources
 from nomad_stateful.operate.doctor.finding import Check, Finding
 from nomad_stateful.operate.doctor.table import concerning
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Command, reads_only
 from nomad_stateful.terminal import Line, Span, Style, rendered, takes_colour
 from nomad_stateful.visible import obeyed
 

@@ -13,14 +13,13 @@ from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.operate import group, stack
 from nomad_stateful.operate.cluster import wait_for
-from nomad_stateful.operate.command import Checks, add_change_options, duration_s
 from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain import plan as plans
 from nomad_stateful.operate.drain.node import Allocation
 from nomad_stateful.operate.drain.plan import DrainPlan
 from nomad_stateful.operate.drain.work import Drain, Options
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.frame import Checks, Frame, add_change_options, duration_s, framed, interruptible
 from nomad_stateful.operate.progress import say
 from nomad_stateful.waiting import Stopwatch
 

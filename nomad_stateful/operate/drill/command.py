@@ -14,14 +14,13 @@ from nomad_stateful.ebs.ec2_client import refuse_another_account
 from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.command import Checks, age_s, at_least_0
 from nomad_stateful.operate.drill import dumps, scratch, source
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill import report as reports
 from nomad_stateful.operate.drill.model import DrillError, Json, Options, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.run import Drill, plan, removal_plan
-from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.frame import Checks, Frame, age_s, at_least_0, framed, interruptible
 from nomad_stateful.operate.ownership import namespaces
 
 

@@ -9,12 +9,12 @@ from dataclasses import asdict, replace
 
 from nomad_stateful import pages
 from nomad_stateful.nomad.consumer_job import volume_ids
-from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.doctor.checks import replication
 from nomad_stateful.operate.doctor.facts import Facts, NotChecked, Sources
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.explain import jobs, volumes
 from nomad_stateful.operate.explain.reason import Reason, Scene
+from nomad_stateful.operate.frame import Command, reads_only
 from nomad_stateful.terminal import Line, Span, rendered, takes_colour
 from nomad_stateful.visible import obeyed
 

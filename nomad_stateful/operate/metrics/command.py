@@ -4,8 +4,8 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
-from nomad_stateful.operate.command import Command, reads_only
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Command, reads_only
 
 
 def run(known: Namespace) -> None:

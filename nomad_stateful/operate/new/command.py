@@ -7,8 +7,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from importlib import metadata
 from pathlib import Path
 
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Command
 from nomad_stateful.operate.project import settings_name
 from nomad_stateful.version import VERSION
 

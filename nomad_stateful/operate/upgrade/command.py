@@ -9,10 +9,9 @@ from typing import Any
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.running_job import allocations, is_running
 from nomad_stateful.operate import ownership, stack
-from nomad_stateful.operate.command import add_change_options, duration_s
 from nomad_stateful.operate.engine import Change, Engine, EngineError, StackLockedError
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.frame import Frame, add_change_options, duration_s, framed, interruptible
 from nomad_stateful.operate.progress import say
 from nomad_stateful.operate.upgrade.rollout import NodeFailedError, Rollout
 from nomad_stateful.operate.upgrade.wanted import (

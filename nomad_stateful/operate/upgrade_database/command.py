@@ -11,10 +11,9 @@ from nomad_stateful.databases.model import Database as Kind
 from nomad_stateful.databases.operations import operations
 from nomad_stateful.databases.upgrades import UpgradeRefusedError
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.command import Command, add_change_options, duration_s
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.engine import Engine
-from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.frame import Command, Frame, add_change_options, duration_s, framed, interruptible
 from nomad_stateful.operate.upgrade_database.plan import Plan, Situation
 from nomad_stateful.operate.upgrade_database.server import Server
 from nomad_stateful.operate.upgrade_database.steps import StoppedError, Upgrade

@@ -10,10 +10,9 @@ from typing import Any
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.operate import ownership, stack
 from nomad_stateful.operate.cluster import connect
-from nomad_stateful.operate.command import Checks, add_change_options, at_least_0
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, framed, interruptible
+from nomad_stateful.operate.frame import Checks, Frame, add_change_options, at_least_0, framed, interruptible
 from nomad_stateful.operate.zone_change.change import Plan, Wanted, ZoneChange
 from nomad_stateful.recovery.watcher import Watcher
 

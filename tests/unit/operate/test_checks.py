@@ -11,8 +11,7 @@ import pytest
 
 from nomad_stateful.operate import clocks, frame
 from nomad_stateful.operate.__main__ import COMMANDS
-from nomad_stateful.operate.command import Checks
-from nomad_stateful.operate.frame import Frame
+from nomad_stateful.operate.frame import Checks, Frame
 
 PAGE = Path(__file__).parents[3] / "docs/operate.md"
 HEAD = "| command | the cluster is the stack's | no other command | no other `pulumi` | clocks agree |"

@@ -13,14 +13,13 @@ from nomad_stateful.ebs.snapshots import Snapshot
 from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, STACK_TAG
 from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
 from nomad_stateful.operate import cluster, stack
-from nomad_stateful.operate.command import age_s
 from nomad_stateful.operate.drill import command, report, scratch
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill.model import DrillError, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.drill.watch import Watch
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, NotConfirmedError
+from nomad_stateful.operate.frame import Frame, NotConfirmedError, age_s
 from nomad_stateful.waiting import Context, Progress, Stopwatch
 from tests.unit import aws
 from tests.unit.aws import PLACE

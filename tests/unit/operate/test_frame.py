@@ -11,9 +11,8 @@ import pytest
 
 from nomad_stateful.operate import frame
 from nomad_stateful.operate.__main__ import COMMANDS
-from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, NotConfirmedError, interruptible
+from nomad_stateful.operate.frame import Checks, Frame, NotConfirmedError, interruptible
 
 ACTING = {
     "adopt": [],

@@ -11,9 +11,8 @@ from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.operate import frame, group, recover, stack
-from nomad_stateful.operate.command import Checks
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame
+from nomad_stateful.operate.frame import Checks, Frame
 from nomad_stateful.operate.recover import NotRecoveredError, Permission, Recovery, StepRunner
 from nomad_stateful.operate.volumes import StackVolume
 from nomad_stateful.recovery.plan import Step, recovery_plans

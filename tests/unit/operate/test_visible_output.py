@@ -13,10 +13,10 @@ from nomad_stateful.columns import columns
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.command import Command
 from nomad_stateful.operate.drill import report as reports
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.errors import OperateError
+from nomad_stateful.operate.frame import Command
 from nomad_stateful.terminal import Line, Span, parsed, rendered, table
 from nomad_stateful.visible import obeyed, visible, visible_lines
 

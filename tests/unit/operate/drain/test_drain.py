@@ -11,13 +11,12 @@ import pytest
 
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from nomad_stateful.ebs.volumes import Attachment
-from nomad_stateful.operate.command import duration_s
 from nomad_stateful.operate.drain import command, node, plan
 from nomad_stateful.operate.drain.command import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.plan import DrainPlan
 from nomad_stateful.operate.drain.work import Drain, NotDrainedError, Options
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, NotConfirmedError, confirm
+from nomad_stateful.operate.frame import Frame, NotConfirmedError, confirm, duration_s
 from tests.unit.operate.drain.world import EXTERNAL, VOLUME, World, job
 
 STOP, REST = "allocation/mysql-1/stop", "node/aaaa0001/drain"
