@@ -15,7 +15,7 @@ from sandbox.standins.plugins.aws.tags import from_aws, to_aws
 
 NO_BUCKET: Final = ("NoSuchBucket", "404", "NotFound")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_UNPLACED: Final = "us-east-1"
+UNPLACED: Final = "us-east-1"
 """The region whose buckets have no location constraint."""
 
 
@@ -44,7 +44,7 @@ class BucketResource(AwsResource):
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         name = inputs["bucket"]
         region = self.region_of(inputs)
-        place: Any = {} if region == _UNPLACED else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        place: Any = {} if region == UNPLACED else {"CreateBucketConfiguration": {"LocationConstraint": region}}
         with aws_errors(f"creating S3 Bucket ({name})"):
             self.cloud.s3(region).create_bucket(Bucket=name, **place)
             self._tag(name, inputs)

@@ -11,12 +11,7 @@ from sandbox.standins.plugins.aws.bucket import BucketResource
 from sandbox.standins.plugins.aws.bucket_settings import SETTINGS
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.ec2_tag import TagResource
-from sandbox.standins.plugins.aws.functions.availability_zones import AvailabilityZones
-from sandbox.standins.plugins.aws.functions.bucket import Bucket
-from sandbox.standins.plugins.aws.functions.caller_identity import CallerIdentity
-from sandbox.standins.plugins.aws.functions.role import Role
-from sandbox.standins.plugins.aws.functions.snapshot import Snapshot
-from sandbox.standins.plugins.aws.functions.volume import Volume
+from sandbox.standins.plugins.aws.functions import FUNCTIONS
 from sandbox.standins.plugins.aws.lifecycle_policy import LifecyclePolicyResource
 from sandbox.standins.plugins.aws.policy import PolicyResource
 from sandbox.standins.plugins.aws.role import RoleResource
@@ -29,7 +24,6 @@ _RESOURCES = (
     VolumeResource, TagResource, LifecyclePolicyResource, PolicyResource, RoleResource, RolePolicyResource,
     RolePolicyAttachmentResource, BucketResource, *SETTINGS,
 )  # fmt: skip
-_FUNCTIONS = (AvailabilityZones, Bucket, CallerIdentity, Role, Snapshot, Volume)
 
 
 class AwsPlugin(Plugin):
@@ -42,8 +36,8 @@ class AwsPlugin(Plugin):
     def __init__(self) -> None:
         self._cloud = Cloud()
         self.resources = [resource(self._cloud) for resource in _RESOURCES]
-        self.functions = [function(self._cloud) for function in _FUNCTIONS]
-        names = [item.token.rsplit(":", 1)[-1] for item in (*_RESOURCES, *_FUNCTIONS)]
+        self.functions = [function(self._cloud) for function in FUNCTIONS]
+        names = [item.token.rsplit(":", 1)[-1] for item in (*_RESOURCES, *FUNCTIONS)]
         self.unrecognized_note = f"The embedded aws plugin implements {', '.join(names)} only; for others, {OFFICIAL}."
 
     def prepare(self) -> None:

@@ -1,1 +1,0 @@
-"""The lookups (invokes) of the stand-in aws plugin, one per file."""
