@@ -216,9 +216,7 @@ class BucketPolicyResource(BucketSetting):
         s3.put_bucket_policy(Bucket=bucket, Policy=policy_json.normalise(inputs["policy"]))
 
     def get(self, s3: Any, bucket: str, state: Props) -> Props | None:
-        actual = s3.get_bucket_policy(Bucket=bucket)["Policy"]
-        text = state.get("policy")
-        shown = text if isinstance(text, str) and policy_json.equivalent(text, actual) else actual
+        shown = policy_json.kept(state.get("policy"), s3.get_bucket_policy(Bucket=bucket)["Policy"])
         return {"policy": policy_json.normalise(shown)}
 
     def remove(self, s3: Any, bucket: str) -> None:

@@ -12,7 +12,7 @@ from sandbox.standins.plugins.aws.bucket import NO_BUCKET, UNPLACED
 from sandbox.standins.plugins.aws.clients import Cloud
 from sandbox.standins.plugins.aws.ec2_volume import volume_values
 from sandbox.standins.plugins.aws.errors import aws_errors, unless_gone
-from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text
+from sandbox.standins.plugins.aws.iam import NOT_FOUND, document_text
 from sandbox.standins.plugins.aws.scope import not_implemented
 from sandbox.standins.plugins.aws.tags import from_aws
 from sandbox.standins.plugins.aws.times import rfc3339

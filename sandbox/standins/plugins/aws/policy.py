@@ -12,27 +12,23 @@ from nomad_stateful.plugin_server.plugin import CheckFailure, InitFailed, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code, unless_gone
-from sandbox.standins.plugins.aws.iam_listed import await_listed
-from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text, name_rules
+from sandbox.standins.plugins.aws.iam import NOT_FOUND, IamDocument, document_text
 from sandbox.standins.plugins.aws.inputs import Field
-from sandbox.standins.plugins.aws.resource import AwsResource, known
+from sandbox.standins.plugins.aws.resource import known
 from sandbox.standins.plugins.aws.tags import from_aws, retag, to_aws
 
 if TYPE_CHECKING:
     from mypy_boto3_iam import IAMClient
 
 _MAX_VERSIONS: Final = 5  # AWS's own limit
-_MAX_NAME: Final = 128
-_MAX_DESCRIPTION: Final = 1000
-_MAX_DOCUMENT: Final = 6144
 
 
-class PolicyResource(AwsResource):
+class PolicyResource(IamDocument):
     """Changing the document makes a new default version; everything else but tags makes a new policy."""
 
     token = "aws:iam/policy:Policy"
+    kind, max_name, max_document, counts_space = "Policy", 128, 6144, False
     tagged = True
-    autonamed = True
     computed = frozenset({"arn", "attachmentCount", "policyId"})
     fields: ClassVar = {
         "delayAfterPolicyCreationInMs": Field("integer", fixed=True),
@@ -45,21 +41,10 @@ class PolicyResource(AwsResource):
     }
 
     def rules(self, inputs: Props) -> Iterator[CheckFailure]:
-        yield from name_rules(inputs, _MAX_NAME)
-        text = known(inputs, "policy")
-        if text is not None:
-            if reason := policy_json.problem(text):
-                yield CheckFailure("", f'"policy" {reason}')
-            elif len("".join(policy_json.normalise(text).split())) > _MAX_DOCUMENT:
-                yield CheckFailure("", f"policy: AWS takes at most {_MAX_DOCUMENT} characters, white space not counted")
+        yield from super().rules(inputs)
         path = known(inputs, "path")
         if path is not None and not (path.startswith("/") and path.endswith("/")):
             yield CheckFailure("path", "a path starts and ends with '/'")
-        if len(known(inputs, "description") or "") > _MAX_DESCRIPTION:
-            yield CheckFailure("", f"description: AWS takes at most {_MAX_DESCRIPTION} characters")
-
-    def same(self, name: str, old: Any, new: Any) -> bool:
-        return policy_json.equivalent(old, new) if name == "policy" else super().same(name, old, new)
 
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         name = inputs["name"]
@@ -74,11 +59,7 @@ class PolicyResource(AwsResource):
             wanted["Tags"] = to_aws(inputs["tagsAll"])
         with aws_errors(f"creating IAM Policy ({name})"):
             arn = self._made(wanted)
-        try:
-            return arn, self._settled(ctx, arn, inputs)
-        except ProviderError as error:
-            partial = self.plain(inputs) | {"id": arn, "arn": arn, "name": name}
-            raise InitFailed(arn, partial, [str(error)], inputs) from None
+        return self.made(ctx, arn, inputs, arn=arn)
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         iam = self.cloud.iam()
@@ -93,7 +74,7 @@ class PolicyResource(AwsResource):
                     lambda tags: iam.tag_policy(PolicyArn=id, Tags=to_aws(tags)),
                     lambda keys: iam.untag_policy(PolicyArn=id, TagKeys=keys),
                 )
-            return self._settled(ctx, id, inputs)
+            return self.settled(ctx, id, inputs)
         except ProviderError as error:
             partial = state | {"policy": policy_json.normalise(inputs["policy"])}
             raise InitFailed(id, partial, [str(error)], inputs) from None
@@ -118,7 +99,9 @@ class PolicyResource(AwsResource):
             "name": found["PolicyName"],
             "namePrefix": "",
             "path": found.get("Path") or "/",
-            "policy": self._shown(document_text(version.get("Document")), state),
+            "policy": policy_json.normalise(
+                policy_json.kept(state.get("policy"), document_text(version.get("Document")))
+            ),
             "policyId": found["PolicyId"],
         }
 
@@ -142,15 +125,6 @@ class PolicyResource(AwsResource):
             if error_code(error) != "EntityAlreadyExists" or not retried:
                 raise
         return self.cloud.arn("iam", "", self.cloud.account_id(), f"policy{wanted['Path']}{wanted['PolicyName']}")
-
-    def _shown(self, actual: str, state: Props) -> str:
-        """Returns the document for the state: the text known there while it still means the same."""
-        known_text = state.get("policy")
-        same = isinstance(known_text, str) and policy_json.equivalent(known_text, actual)
-        return policy_json.normalise(known_text if same and isinstance(known_text, str) else actual)
-
-    def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
-        return await_listed(ctx, "Policy", id, lambda: self.find(id, inputs))
 
 
 def _add_version(iam: IAMClient, arn: str, document: str) -> None:

@@ -52,6 +52,11 @@ def equivalent(one: str, other: str) -> bool:
         return False
 
 
+def kept(text: Any, actual: str) -> str:
+    """Returns the text known of a policy while it still means what AWS has, else what AWS has."""
+    return text if isinstance(text, str) and equivalent(text, actual) else actual
+
+
 def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from nomad_stateful.errors import ProviderError
-from nomad_stateful.plugin_server.plugin import CheckFailure, InitFailed, Props
+from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws import policy_json
 from sandbox.standins.plugins.aws.errors import aws_errors, unless_gone
-from sandbox.standins.plugins.aws.iam_listed import await_listed
-from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, document_text, name_rules
+from sandbox.standins.plugins.aws.iam import NOT_FOUND, IamDocument, document_text
 from sandbox.standins.plugins.aws.inputs import Field
-from sandbox.standins.plugins.aws.resource import AwsResource, known
 from sandbox.standins.plugins.aws.tags import from_aws, retag, to_aws
 from sandbox.standins.plugins.aws.times import rfc3339
 
-_MAX_NAME: Final = 64
-_MAX_DESCRIPTION: Final = 1000
-_MAX_DOCUMENT: Final = 8192
 _SESSION_S: Final = 3600
 
 
-class RoleResource(AwsResource):
+class RoleResource(IamDocument):
     """Its policies are resources of their own; its id is its name."""
 
     token = "aws:iam/role:Role"
+    kind, document, max_name, max_document = "Role", "assumeRolePolicy", 64, 8192
     tagged = True
-    autonamed = True
     computed = frozenset({"arn", "createDate", "uniqueId"})
     fields: ClassVar = {
         "assumeRolePolicy": Field("policy", required=True),
@@ -42,20 +35,6 @@ class RoleResource(AwsResource):
         "tags": Field("tags"),
     }
 
-    def rules(self, inputs: Props) -> Iterator[CheckFailure]:
-        yield from name_rules(inputs, _MAX_NAME)
-        text = known(inputs, "assumeRolePolicy")
-        if text is not None:
-            if reason := policy_json.problem(text):
-                yield CheckFailure("", f'"assume_role_policy" {reason}')
-            elif len(text) > _MAX_DOCUMENT:
-                yield CheckFailure("", f"assumeRolePolicy: AWS takes at most {_MAX_DOCUMENT} characters")
-        if len(known(inputs, "description") or "") > _MAX_DESCRIPTION:
-            yield CheckFailure("", f"description: AWS takes at most {_MAX_DESCRIPTION} characters")
-
-    def same(self, name: str, old: Any, new: Any) -> bool:
-        return policy_json.equivalent(old, new) if name == "assumeRolePolicy" else super().same(name, old, new)
-
     def create(self, ctx: Context, inputs: Props) -> tuple[str, Props]:
         name = inputs["name"]
         wanted: dict[str, Any] = {
@@ -68,10 +47,7 @@ class RoleResource(AwsResource):
         }
         with aws_errors(f"creating IAM Role ({name})"):
             self.cloud.iam().create_role(**{key: value for key, value in wanted.items() if value})
-        try:
-            return name, self._settled(ctx, name, inputs)
-        except ProviderError as error:
-            raise InitFailed(name, self.plain(inputs) | {"id": name, "name": name}, [str(error)], inputs) from None
+        return self.made(ctx, name, inputs)
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
         iam, document = self.cloud.iam(), inputs["assumeRolePolicy"]
@@ -87,19 +63,18 @@ class RoleResource(AwsResource):
                 lambda tags: iam.tag_role(RoleName=id, Tags=to_aws(tags)),
                 lambda keys: iam.untag_role(RoleName=id, TagKeys=keys),
             )
-        return self._settled(ctx, id, inputs)
+        return self.settled(ctx, id, inputs)
 
     def find(self, id: str, state: Props) -> Props | None:
         iam = self.cloud.iam()
         role: Any = unless_gone(f"reading IAM Role ({id})", lambda: iam.get_role(RoleName=id)["Role"], NOT_FOUND)
         if role is None:
             return None
-        actual, text = document_text(role.get("AssumeRolePolicyDocument")), state.get("assumeRolePolicy")
-        same = isinstance(text, str) and policy_json.equivalent(text, actual)
+        actual = policy_json.normalise(document_text(role.get("AssumeRolePolicyDocument")))
         return {
             **self.tag_outputs(from_aws(role.get("Tags")), state),
             "arn": role["Arn"],
-            "assumeRolePolicy": text if same else policy_json.normalise(actual),
+            "assumeRolePolicy": policy_json.kept(state.get("assumeRolePolicy"), actual),
             "createDate": rfc3339(role["CreateDate"]),
             "description": role.get("Description") or "",
             "forceDetachPolicies": False,
@@ -115,6 +90,3 @@ class RoleResource(AwsResource):
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         iam = self.cloud.iam()
         unless_gone(f"deleting IAM Role ({id})", lambda: iam.delete_role(RoleName=id), NOT_FOUND)
-
-    def _settled(self, ctx: Context, id: str, inputs: Props) -> Props:
-        return await_listed(ctx, "Role", id, lambda: self.find(id, inputs))

@@ -11,7 +11,7 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.aws.errors import aws_errors, error_code, unless_gone
-from sandbox.standins.plugins.aws.iam_values import NOT_FOUND, NOT_FOUND_TIMEOUT_S
+from sandbox.standins.plugins.aws.iam import NOT_FOUND, NOT_FOUND_TIMEOUT_S
 from sandbox.standins.plugins.aws.inputs import Field
 from sandbox.standins.plugins.aws.resource import AwsResource, known
 from sandbox.standins.plugins.aws.waits import NotYet, Wait, wait_until
