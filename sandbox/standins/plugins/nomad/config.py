@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.api import NomadApi, NomadNotFound
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S
 from nomad_stateful.nomad.tls import CONFIG_FIELDS, TlsSettings
 from nomad_stateful.plugin_server.plugin import CheckFailure, Props, decode_config
@@ -87,6 +88,24 @@ class Connection:
             http_auth=str(settings.get("httpAuth") or ""),
             retry=RetryPolicy(RETRY_LIMIT_S, cancelled or threading.Event()),
         )
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Puts what failed before Nomad's words."""
+    try:
+        yield
+    except ProviderError as error:
+        raise ProviderError(f"{what}: {error}") from None
+
+
+def unless_gone(what: str, call: Callable[[], Any]) -> Any:
+    """Returns what a request is answered, None where Nomad has no such thing; `what` goes before other errors."""
+    with told(what):
+        try:
+            return call()
+        except NomadNotFound:
+            return None
 
 
 def _tls(settings: Props, env: Mapping[str, str]) -> TlsSettings:

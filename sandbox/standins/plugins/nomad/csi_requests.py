@@ -8,9 +8,10 @@ from typing import Any
 from urllib.parse import quote
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import Props
 from nomad_stateful.waiting import Context
+from sandbox.standins.plugins.nomad.config import told, unless_gone
 from sandbox.standins.plugins.nomad.waits import Progress, retry
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -48,13 +49,10 @@ def volume_path(volume_id: str) -> str:
 
 def find_volume(api: NomadApi, volume_id: str, namespace: str) -> dict[str, Any] | None:
     """Nomad's record of the volume, None when there is none."""
-    try:
-        found: dict[str, Any] = api.get(volume_path(volume_id), namespace=namespace)
-        return found
-    except NomadNotFound:
-        return None
-    except ProviderError as error:
-        raise ProviderError(f"error checking for CSI volume: {error}") from None
+    found: dict[str, Any] | None = unless_gone(
+        "error checking for CSI volume", lambda: api.get(volume_path(volume_id), namespace=namespace)
+    )
+    return found
 
 
 def put_volume(ctx: Context, api: NomadApi, path: str, body: Props, namespace: str) -> None:
@@ -62,10 +60,8 @@ def put_volume(ctx: Context, api: NomadApi, path: str, body: Props, namespace: s
     what = f"volume {body['ID']} to be accepted by plugin {body['PluginID']}"
 
     def attempt() -> None:
-        try:
+        with told("error creating CSI volume"):
             api.put(path, {"Volumes": [body | {"Namespace": namespace}]}, namespace=namespace)
-        except ProviderError as error:
-            raise ProviderError(f"error creating CSI volume: {error}") from None
 
     retry(ctx, attempt, Progress(ctx, what, budget_s(ctx)), is_final, lambda: "")
 
@@ -76,10 +72,8 @@ def remove_volume(ctx: Context, api: NomadApi, volume: VolumeKey, verb: str, cal
     """
 
     def attempt() -> None:
-        try:
+        with told(f"error {verb} CSI volume"):
             call()
-        except ProviderError as error:
-            raise ProviderError(f"error {verb} CSI volume: {error}") from None
 
     what = f"volume {volume.id} to be released by the allocations that claim it"
     progress = Progress(ctx, what, budget_s(ctx))

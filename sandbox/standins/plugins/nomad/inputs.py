@@ -11,7 +11,7 @@ from nomad_stateful.plugin_server.plugin import CheckFailure, InvokeFailure, Pro
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.waiting import Context
 
-Shape = Literal["string", "bool", "int", "map", "object", "list"]
+Shape = Literal["string", "bool", "map", "object", "list"]
 DEFAULTS = "__defaults"
 """Names of the inputs that the plugin filled in, kept beside them: a filled-in name stays stable that way."""
 NAME_LIMIT = 255
@@ -19,7 +19,6 @@ NAME_LIMIT = 255
 _PYTHON: dict[Shape, type] = {
     "string": str,
     "bool": bool,
-    "int": int,
     "map": dict,
     "object": dict,
     "list": list,
@@ -34,7 +33,6 @@ class Field:
     shape: Shape
     required: bool = False
     default: Any = None
-    secret: bool = False
 
 
 def known_arguments(args: Props, known: frozenset[str]) -> None:
@@ -50,14 +48,14 @@ def checked(fields: Mapping[str, Field], news: Props, token: str) -> tuple[Props
     failures: list[CheckFailure] = []
     for name, value in plain(news).items():
         if name not in fields:
-            failures.append(_failure("", f"{name} is not an input of {token}: remove it"))
+            failures.append(CheckFailure("", f"{name} is not an input of {token}: remove it"))
             continue
         field = fields[name]
         typed = _BOOLS.get(value, value) if field.shape == "bool" and isinstance(value, str) else value
         inputs[name] = typed
         failures += _shape_failures(name, field, typed)
     missing = [name for name, field in fields.items() if field.required and name not in inputs]
-    failures += [_failure(name, f"{name} is required by {token}: set it") for name in missing]
+    failures += [CheckFailure(name, f"{name} is required by {token}: set it") for name in missing]
     defaulted = [name for name, field in fields.items() if field.default is not None and name not in inputs]
     for name in defaulted:
         inputs[name] = fields[name].default
@@ -105,16 +103,12 @@ def _new_name(ctx: Context) -> str:
 def _shape_failures(name: str, field: Field, value: Any) -> list[CheckFailure]:
     if value is UNKNOWN:
         return []
-    if not isinstance(value, _PYTHON[field.shape]) or (field.shape == "int" and isinstance(value, bool)):
+    if not isinstance(value, _PYTHON[field.shape]):
         # An empty property keeps the engine from printing the value
-        return [_failure("", f"{name} must be a {field.shape}, not {type(value).__name__}")]
+        return [CheckFailure("", f"{name} must be a {field.shape}, not {type(value).__name__}")]
     if field.shape == "map" and isinstance(value, dict):
         wrong = sorted(k for k, v in value.items() if v is not UNKNOWN and not isinstance(v, str))
-        return [_failure("", f"{name}.{key} must be a string: write it in quotes") for key in wrong]
+        return [CheckFailure("", f"{name}.{key} must be a string: write it in quotes") for key in wrong]
     if field.required and value == "":
-        return [_failure(name, f"{name} must not be empty")]
+        return [CheckFailure(name, f"{name} must not be empty")]
     return []
-
-
-def _failure(name: str, reason: str) -> CheckFailure:
-    return CheckFailure(name, reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadApi, NomadNotFound
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.job_rendering import Job
 from nomad_stateful.plugin_server.plugin import (
     UNKNOWN,
@@ -19,7 +19,7 @@ from nomad_stateful.plugin_server.plugin import (
 )
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.config import Connection, told, unless_gone
 from sandbox.standins.plugins.nomad.inputs import checked, pick, plain, refreshed_inputs
 from sandbox.standins.plugins.nomad.job_canonical import same_job
 from sandbox.standins.plugins.nomad.job_inputs import (
@@ -28,7 +28,6 @@ from sandbox.standins.plugins.nomad.job_inputs import (
     given_hcl2,
     hcl2_failures,
     submission,
-    without_bookkeeping,
 )
 from sandbox.standins.plugins.nomad.job_outputs import described_outputs, planned_outputs, registered_outputs
 from sandbox.standins.plugins.nomad.job_state import import_identity, job_allocations, job_path, job_submission
@@ -111,13 +110,13 @@ class JobResource(ResourceType):
         """What the jobspec says is known, what Nomad adds is not."""
         if JobSource.from_inputs(inputs) is None:
             self._parse_without_variables(inputs)
-        return without_bookkeeping(inputs) | dict.fromkeys(_FIRST_ONLY, UNKNOWN) | self._planned(inputs)
+        return {**plain(inputs), **dict.fromkeys(_FIRST_ONLY, UNKNOWN), **self._planned(inputs)}
 
     def preview_update(self, ctx: Context, id: str, state: Props, inputs: Props) -> Props:
         """Old outputs stay known unless the text changes, also where another variable will change them."""
         kept = {key: value for key, value in state.items() if key not in FIELDS}
         planned = self._planned(inputs) if self._is_planned_anew(state, inputs) else {}
-        return kept | without_bookkeeping(inputs) | planned
+        return {**kept, **plain(inputs), **planned}
 
     def _is_planned_anew(self, state: Props, inputs: Props) -> bool:
         """Whether the text changes, or a dead job is to run again."""
@@ -154,12 +153,8 @@ class JobResource(ResourceType):
             ctx.log("info", f"job {id} stays registered: deregisterOnDestroy is false")
             return
         purge = "true" if state.get("purgeOnDestroy") else "false"
-        try:
-            self._api.delete(job_path(id), purge=purge, namespace=state.get("namespace") or "default")
-        except NomadNotFound:
-            return
-        except ProviderError as error:
-            raise ProviderError(f"error deregistering job: {error}") from None
+        namespace = state.get("namespace") or "default"
+        unless_gone("error deregistering job", lambda: self._api.delete(job_path(id), purge=purge, namespace=namespace))
 
     def _planned(self, inputs: Props) -> Props:
         source = JobSource.from_inputs(inputs)
@@ -209,11 +204,9 @@ class JobResource(ResourceType):
             "PolicyOverride": bool(inputs.get("policyOverride")),
             "PreserveCounts": bool(inputs.get("preserveCounts")),
         }
-        try:
+        with told("error applying jobspec"):
             response = self._api.put("jobs", body, namespace=namespace)
-        except ProviderError as error:
-            raise ProviderError(f"error applying jobspec: {error}") from None
-        given = without_bookkeeping(inputs)
+        given: Props = plain(inputs)
         deployment: Props = {}
         try:
             if inputs.get("detach") is False and response.get("EvalID"):
@@ -227,14 +220,12 @@ class JobResource(ResourceType):
     def _monitor(self, ctx: Context, job_id: str, eval_id: str, namespace: str) -> Props:
         """Waits for the evaluation and for the deployment it starts; each has the whole timeout."""
         budget_s = ctx.timeout_s or _DEFAULT_WAIT_S
-        try:
+        with told(f"error waiting for job '{job_id}' to schedule/deploy successfully"):
             evaluation = wait_for_evaluation(ctx, self._api, eval_id, namespace, budget_s)
             deployment_id = evaluation.get("DeploymentID")
             if not deployment_id:
                 return {"deploymentId": "", "deploymentStatus": ""}
             deployment = wait_for_deployment(ctx, self._api, deployment_id, namespace, budget_s)
-        except ProviderError as error:
-            raise ProviderError(f"error waiting for job '{job_id}' to schedule/deploy successfully: {error}") from None
         return {"deploymentId": deployment["ID"], "deploymentStatus": deployment["Status"]}
 
     def _outputs_after_failure(self, ctx: Context, job: Job, namespace: str, given: Props, response: Props) -> Props:
@@ -252,13 +243,10 @@ class JobResource(ResourceType):
         return given | self._outputs(ctx, job, given)
 
     def _find(self, job_id: str, namespace: str) -> Job | None:
-        try:
-            found: Job = self._api.get(job_path(job_id), namespace=namespace)
-            return found
-        except NomadNotFound:
-            return None
-        except ProviderError as error:
-            raise ProviderError(f"error checking for job: {error}") from None
+        found: Job | None = unless_gone(
+            "error checking for job", lambda: self._api.get(job_path(job_id), namespace=namespace)
+        )
+        return found
 
     def _outputs(self, ctx: Context, job: Job, given: Props) -> Props:
         allocations = job_allocations(ctx, self._api, job) if given.get("readAllocationIds") else []

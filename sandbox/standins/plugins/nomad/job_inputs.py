@@ -60,9 +60,3 @@ def submission(source: JobSource) -> Props:
     """Returns what Nomad keeps of a jobspec beside the job."""
     submission: Props = {"Source": source.text, "Format": "json" if source.is_json else "hcl2"}
     return submission | ({"VariableFlags": dict(source.variables)} if source.variables else {})
-
-
-def without_bookkeeping(inputs: Props) -> Props:
-    """Returns the inputs as they become outputs."""
-    given: Props = plain(inputs)
-    return given

@@ -6,8 +6,7 @@ from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.plugin_server.plugin import Checked, Function, Plugin, Props, ResourceType
 from nomad_stateful.waiting import Context
 from sandbox.standins.plugins.nomad.config import SECRET_CONFIG, Connection, config_failures
-from sandbox.standins.plugins.nomad.csi_volume import CsiVolume
-from sandbox.standins.plugins.nomad.csi_volume_registration import CsiVolumeRegistration
+from sandbox.standins.plugins.nomad.csi_volumes import CsiVolume, CsiVolumeRegistration
 from sandbox.standins.plugins.nomad.job import JobResource
 from sandbox.standins.plugins.nomad.jobspec import JobspecParser
 from sandbox.standins.plugins.nomad.plugin_functions import GetPlugin, GetPlugins

@@ -6,10 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.plugin_server.plugin import Function, InvokeFailure, Props
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.config import Connection, told, unless_gone
 from sandbox.standins.plugins.nomad.inputs import known_arguments
 from sandbox.standins.plugins.nomad.waits import Progress, retry
 
@@ -43,12 +42,11 @@ class GetPlugin(Function):
         return _plugin(retry(ctx, attempt, progress, lambda message: "code: 403" in message, lambda: ""), args)
 
     def _find(self, plugin_id: str, healthy: bool) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = self._connection.api.get(f"plugin/csi/{quote(plugin_id, safe='')}")
-        except NomadNotFound:
-            raise ProviderError(f'plugin "{plugin_id}" not found') from None
-        except ProviderError as error:
-            raise ProviderError(f"error checking for plugin: {error}") from None
+        found: dict[str, Any] | None = unless_gone(
+            "error checking for plugin", lambda: self._connection.api.get(f"plugin/csi/{quote(plugin_id, safe='')}")
+        )
+        if found is None:
+            raise ProviderError(f'plugin "{plugin_id}" not found')
         lacking = [
             f"{found.get(f'{kind}Healthy') or 0} of {found.get(f'{kind}Expected') or 0} {kind.lower()}"
             for kind in ("Controllers", "Nodes")
@@ -71,10 +69,8 @@ class GetPlugins(Function):
         """Keys of the rows are spelled with underscores."""
         known_arguments(args, frozenset({"type"}))
         kind = args.get("type") or "csi"
-        try:
+        with told("error reading plugins from Nomad"):
             found = self._connection.api.get("plugins", type=kind)
-        except ProviderError as error:
-            raise ProviderError(f"error reading plugins from Nomad: {error}") from None
         rows = [
             {
                 "id": item.get("ID") or "",

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad.api import NomadNotFound
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Props, ReadResult, ResourceType, input_diff
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.waiting import Context
-from sandbox.standins.plugins.nomad.config import Connection
+from sandbox.standins.plugins.nomad.config import Connection, told, unless_gone
 from sandbox.standins.plugins.nomad.inputs import Field, checked, pick, plain, refreshed_inputs
 from sandbox.standins.plugins.nomad.job_state import import_identity
 
@@ -59,10 +57,8 @@ class Variable(ResourceType):
         path, namespace = inputs["path"], inputs.get("namespace") or "default"
         identity = f"{path}@{namespace}"
         body = {"Namespace": namespace, "Path": path, "Items": plain(inputs["items"])}
-        try:
+        with told(f"error creating variable {identity}"):
             self._connection.api.put(_api_path(path), body, namespace=namespace)
-        except ProviderError as error:
-            raise ProviderError(f"error creating variable {identity}: {error}") from None
         return identity, self.preview_create(ctx, inputs)
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
@@ -75,23 +71,20 @@ class Variable(ResourceType):
         An import fails as it does with the official plugin, which does not read the path out of the id.
         """
         path, namespace = str(state.get("path") or ""), str(state.get("namespace") or "")
-        try:
-            found = self._connection.api.get(_api_path(path), namespace=namespace)
-        except NomadNotFound:
+        found = unless_gone(
+            f"error reading variable {path}@{namespace}",
+            lambda: self._connection.api.get(_api_path(path), namespace=namespace),
+        )
+        if found is None:
             return None
-        except ProviderError as error:
-            raise ProviderError(f"error reading variable {path}@{namespace}: {error}") from None
         outputs: Props = {"path": path, "namespace": namespace, "items": found.get("Items") or {}}
         return ReadResult(f"{path}@{namespace}", refreshed_inputs(inputs, outputs), outputs)
 
     def delete(self, ctx: Context, id: str, state: Props) -> None:
         path, namespace = import_identity(id)
-        try:
-            self._connection.api.delete(_api_path(path), namespace=namespace)
-        except NomadNotFound:
-            return
-        except ProviderError as error:
-            raise ProviderError(f"error deleting variable {id}: {error}") from None
+        unless_gone(
+            f"error deleting variable {id}", lambda: self._connection.api.delete(_api_path(path), namespace=namespace)
+        )
 
 
 def _api_path(path: str) -> str:

@@ -126,7 +126,7 @@ def test_defaults_are_filled_in_and_recorded() -> None:
 
 
 def test_a_wrong_shape_is_refused_without_its_value() -> None:
-    failures = checked({"a": Field("map"), "b": Field("int")}, {"a": "swordfish", "b": True}, "t")[1]
+    failures = checked({"a": Field("map"), "b": Field("bool")}, {"a": "swordfish", "b": 1}, "t")[1]
     assert [(failure.property, "swordfish" in failure.reason) for failure in failures] == [("", False), ("", False)]
 
 
