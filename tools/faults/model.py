@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tools.faults.lane import Lane
 
 State = Literal["deployed", "empty"]
+Run = Callable[["Lane", random.Random], str]
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Fault:
     """
     family: str
     """The module of tools.faults.cases it is in."""
-    run: Callable[[Lane, random.Random], str]
+    run: Run
     """Injects it and brings the lane back as a user would: the same command again.
 
     Gives one short line of what was seen; raises AssertionError when a promise is broken.

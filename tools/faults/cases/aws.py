@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from subprocess import CompletedProcess
 from typing import Final
 
 from tools.faults.api_faults import Command, aws_fault, aws_outage, error_of, repeated
 from tools.faults.lane import Lane
-from tools.faults.model import Fault
+from tools.faults.model import Fault, Run
 from tools.trial.running import ended_well, eventually
 
 # Two controllers, three node plugins and Pulumi, each with several requests under way.
@@ -131,11 +130,11 @@ def _stop_allocation(lane: Lane, allocation_id: str) -> None:
     )
 
 
-def _made(name: str, run: Callable[[Lane, random.Random], str], weight: int = 1, seconds: float = 50) -> Fault:
+def _made(name: str, run: Run, weight: int = 1, seconds: float = 50) -> Fault:
     return Fault(name, "aws", run, weight, needs="empty", leaves="deployed", seconds=seconds)
 
 
-def _gone(name: str, run: Callable[[Lane, random.Random], str]) -> Fault:
+def _gone(name: str, run: Run) -> Fault:
     return Fault(name, "aws", run, needs="deployed", leaves="empty", seconds=40)
 
 

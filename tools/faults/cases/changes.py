@@ -11,14 +11,14 @@ from typing import Final
 from tools.faults import checks
 from tools.faults.cases.engine import cut_off
 from tools.faults.lane import CLIENTS, Lane
-from tools.faults.model import Fault
+from tools.faults.model import Fault, Run
 from tools.faults.setting_changes import ELSEWHERE, made, sequence
 from tools.faults.stack_settings import StackSettings
 from tools.faults.writer import Served
 from tools.trial.namespaces import allow
 
 _LENGTHS: Final = (2, 2, 2, 3, 3, 4)
-Update = Callable[[Lane, random.Random], str]
+Update = Run
 """Brings the stack to the settings in its file; how, where that is worth a word."""
 
 
@@ -91,7 +91,7 @@ def _killed_up(lane: Lane, draw: random.Random) -> str:
     return seen
 
 
-def _changed(update: Update) -> Callable[[Lane, random.Random], str]:
+def _changed(update: Update) -> Run:
     def run(lane: Lane, draw: random.Random) -> str:
         allow(lane.stack, ELSEWHERE)
         begun = StackSettings.read(lane.stack_file)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 from tools.faults.lane import Lane
-from tools.faults.model import Fault
+from tools.faults.model import Fault, Run
 from tools.trial.running import ended_well
 
 _DEADLINE_S = 120
 _TIMEOUT_S = 300.0
 
 
-def _drain(*options: str) -> Callable[[Lane, random.Random], str]:
+def _drain(*options: str) -> Run:
     def run(lane: Lane, _draw: random.Random) -> str:
         at, title = lane.stack.server_endpoint(), lane.server.title
         lane.injected()

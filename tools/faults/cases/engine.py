@@ -8,14 +8,14 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Final
 
 from sandbox.machine.machine import descendants
 from tools.faults.lane import UP_TIMEOUT_S, Lane
-from tools.faults.model import Fault
+from tools.faults.model import Fault, Run, State
 from tools.faults.victims import Choice, Victim, client_agent, server_agent
 
 ENGINE, WITH_CHILDREN, COMMAND = "the engine", "the engine with its plugins and program", "the command above the engine"
@@ -86,7 +86,7 @@ def _up(lane: Lane, draw: random.Random, typical: str, choices: Sequence[Choice]
     return seen
 
 
-def _from_empty(*choices: Choice) -> Callable[[Lane, random.Random], str]:
+def _from_empty(*choices: Choice) -> Run:
     return lambda lane, draw: _up(lane, draw, "up", choices)
 
 
@@ -96,7 +96,7 @@ def switch(lane: Lane, setting: tuple[str, tuple[str, str]]) -> None:
     lane.set(path, values[lane.setting(path) == values[0]])
 
 
-def _change(setting: tuple[str, tuple[str, str]], *choices: Choice) -> Callable[[Lane, random.Random], str]:
+def _change(setting: tuple[str, tuple[str, str]], *choices: Choice) -> Run:
     def run(lane: Lane, draw: random.Random) -> str:
         switch(lane, setting)
         return _up(lane, draw, "change", choices)
@@ -104,7 +104,7 @@ def _change(setting: tuple[str, tuple[str, str]], *choices: Choice) -> Callable[
     return run
 
 
-def _destroyed(*choices: Choice) -> Callable[[Lane, random.Random], str]:
+def _destroyed(*choices: Choice) -> Run:
     def run(lane: Lane, draw: random.Random) -> str:
         victims = [choice(lane, draw) for choice in choices]
         seen = cut_off(lane, draw, lane.destroy_words, "destroy", victims)
@@ -132,51 +132,20 @@ def _data_volume(lane: Lane) -> str:
     return next((str(item["id"]) for item in volumes if f"ebs-{lane.server.volume}" in item["urn"]), "")
 
 
+def _fault(
+    name: str, run: Run, weight: int, seconds: float, *, needs: State = "deployed", leaves: State = "deployed"
+) -> Fault:
+    return Fault(name, "engine", run, weight, needs=needs, leaves=leaves, seconds=seconds)
+
+
 FAULTS = (
-    Fault(
-        "kill -9 of pulumi up from empty",
-        "engine",
-        _from_empty(),
-        weight=6,
-        needs="empty",
-        leaves="deployed",
-        seconds=60,
-    ),
-    Fault(
-        "kill -9 of pulumi up of a changed {title} setting", "engine", _change(MAX_CONNECTIONS), weight=5, seconds=30
-    ),
-    Fault("kill -9 of pulumi up of a changed registration", "engine", _change(_MOUNT_FLAGS), weight=5, seconds=30),
-    Fault("kill -9 of pulumi destroy", "engine", _destroyed(), weight=6, leaves="empty", seconds=25),
-    Fault("kill -9 of pulumi destroy, then up", "engine", _reprieved, weight=2, seconds=50),
-    Fault(
-        "kill -9 of pulumi up and a client agent",
-        "engine",
-        _change(MAX_CONNECTIONS, client_agent),
-        weight=2,
-        seconds=50,
-    ),
-    Fault(
-        "kill -9 of pulumi up and the server agent",
-        "engine",
-        _from_empty(server_agent),
-        weight=2,
-        needs="empty",
-        seconds=70,
-    ),
-    Fault(
-        "kill -9 of pulumi destroy and a client agent",
-        "engine",
-        _destroyed(client_agent),
-        weight=2,
-        leaves="empty",
-        seconds=40,
-    ),
-    Fault(
-        "kill -9 of pulumi destroy and the server agent",
-        "engine",
-        _destroyed(server_agent),
-        weight=2,
-        leaves="empty",
-        seconds=40,
-    ),
+    _fault("kill -9 of pulumi up from empty", _from_empty(), 6, 60, needs="empty"),
+    _fault("kill -9 of pulumi up of a changed {title} setting", _change(MAX_CONNECTIONS), 5, 30),
+    _fault("kill -9 of pulumi up of a changed registration", _change(_MOUNT_FLAGS), 5, 30),
+    _fault("kill -9 of pulumi destroy", _destroyed(), 6, 25, leaves="empty"),
+    _fault("kill -9 of pulumi destroy, then up", _reprieved, 2, 50),
+    _fault("kill -9 of pulumi up and a client agent", _change(MAX_CONNECTIONS, client_agent), 2, 50),
+    _fault("kill -9 of pulumi up and the server agent", _from_empty(server_agent), 2, 70, needs="empty"),
+    _fault("kill -9 of pulumi destroy and a client agent", _destroyed(client_agent), 2, 40, leaves="empty"),
+    _fault("kill -9 of pulumi destroy and the server agent", _destroyed(server_agent), 2, 40, leaves="empty"),
 )

@@ -18,15 +18,14 @@ from sandbox.machine.network import INSIDE_LINK
 from tools.faults.cases import disk, drain, instance, process, zone
 from tools.faults.cases.engine import cut_off
 from tools.faults.cases.nomad import change
-from tools.faults.cases.process import kill_all
+from tools.faults.cases.process import kill_all, killed
 from tools.faults.lane import CLIENTS, Lane, addresses
 from tools.faults.members import routed, watched
-from tools.faults.model import Fault
+from tools.faults.model import Fault, Run
 from tools.faults.victims import Victim, database, in_instance, server_agent
 from tools.trial.members import MEMBER_PORT
 from tools.trial.running import ended_well
 
-Run = Callable[[Lane, random.Random], str]
 _MEMBERS: Final = 3
 _UNPLANNED_S, _FULL_DISK_S, _PLANNED_S, _ALL_S = 10.0, 30.0, 2.0, 120.0
 """Targets of the writer's longest pause."""
@@ -94,20 +93,12 @@ def _member(lane: Lane, client: str) -> Victim:
     return in_instance(lane, f"{lane.server.process}", lane.server.running, client)
 
 
-def _secondary_killed(lane: Lane, _draw: random.Random) -> str:
-    return kill_all(lane, [_member(lane, _secondary(lane))])
+def _member_of_secondary(lane: Lane, _draw: random.Random) -> Victim:
+    return _member(lane, _secondary(lane))
 
 
 def _all_killed(lane: Lane, _draw: random.Random) -> str:
     return kill_all(lane, [_member(lane, client) for client in CLIENTS])
-
-
-def _two_killed(lane: Lane, draw: random.Random) -> str:
-    return kill_all(lane, [database(lane, draw), _member(lane, _secondary(lane))])
-
-
-def _with_leader_killed(lane: Lane, draw: random.Random) -> str:
-    return kill_all(lane, [database(lane, draw), server_agent(lane, draw)])
 
 
 def _primary(lane: Lane) -> str:
@@ -271,10 +262,10 @@ _unheard = functools.partial(_cut_one_way, what="was not heard", chain="POSTROUT
 _deaf = functools.partial(_cut_one_way, what="heard nothing", chain="PREROUTING", interface="--in-interface")
 FAULTS = (
     *_of_a_server(),
-    _fault("kill -9 of a secondary's {process}", _secondary_killed, _UNPLANNED_S),
+    _fault("kill -9 of a secondary's {process}", killed(_member_of_secondary), _UNPLANNED_S),
     _fault("kill -9 of all three at once", _all_killed, _ALL_S),
-    _fault("kill -9 of the primary and a secondary at once", _two_killed, _ALL_S, weight=2),
-    _fault("kill -9 of the primary and of Nomad's leader", _with_leader_killed, _UNPLANNED_S),
+    _fault("kill -9 of the primary and a secondary at once", killed(database, _member_of_secondary), _ALL_S, weight=2),
+    _fault("kill -9 of the primary and of Nomad's leader", killed(database, server_agent), _UNPLANNED_S),
     _fault("primary's instance terminated", _terminated, _UNPLANNED_S, seconds=90),
     _fault("primary paused", functools.partial(_frozen, member=_primary), _UNPLANNED_S, weight=2),
     _fault("a secondary paused", functools.partial(_frozen, member=_secondary), _UNPLANNED_S),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import random
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tools.faults.cases.engine import MAX_CONNECTIONS, switch
 from tools.faults.lane import CLIENTS, UP_TIMEOUT_S, Lane
-from tools.faults.model import Fault
+from tools.faults.model import Fault, Run
 from tools.faults.victims import (
     CONTROLLER,
     Choice,
@@ -40,8 +40,9 @@ def kill_all(lane: Lane, victims: Sequence[Victim]) -> str:
     return f"killed {' and '.join(victim.what for victim in victims)}"
 
 
-def _one(choice: Choice) -> Callable[[Lane, random.Random], str]:
-    return lambda lane, draw: kill_all(lane, [choice(lane, draw)])
+def killed(*choices: Choice) -> Run:
+    """A fault that kills so many processes at once."""
+    return lambda lane, draw: kill_all(lane, [choice(lane, draw) for choice in choices])
 
 
 def _two(lane: Lane, draw: random.Random) -> str:
@@ -70,12 +71,12 @@ def _frozen_controller(lane: Lane, draw: random.Random) -> str:
 
 
 FAULTS = (
-    Fault("kill -9 of {process}", "process", _one(database), weight=3, seconds=10),
-    Fault("kill -9 of dockerd", "process", _one(dockerd), weight=2, seconds=20),
-    Fault("kill -9 of a node plugin", "process", _one(node_plugin), weight=2, seconds=10),
-    Fault("kill -9 of a controller", "process", _one(controller), weight=2, seconds=10),
-    Fault("kill -9 of a client agent", "process", _one(client_agent), weight=3, seconds=20),
-    Fault("kill -9 of the server agent", "process", _one(server_agent), weight=2, seconds=20),
+    Fault("kill -9 of {process}", "process", killed(database), weight=3, seconds=10),
+    Fault("kill -9 of dockerd", "process", killed(dockerd), weight=2, seconds=20),
+    Fault("kill -9 of a node plugin", "process", killed(node_plugin), weight=2, seconds=10),
+    Fault("kill -9 of a controller", "process", killed(controller), weight=2, seconds=10),
+    Fault("kill -9 of a client agent", "process", killed(client_agent), weight=3, seconds=20),
+    Fault("kill -9 of the server agent", "process", killed(server_agent), weight=2, seconds=20),
     Fault("kill -9 of two at once", "process", _two, weight=4, seconds=20),
     Fault(
         "a {title} setting changed while a controller does not answer",
