@@ -85,11 +85,7 @@ def _alter_plugin(settings: StackSettings, draw: Draw) -> Change | None:
             ("jobIds", {"controller": f"ebs-{draw.randrange(99)}"}),
         )
     )
-
-    def apply(at: StackSettings) -> None:
-        at.plugin[key] = value
-
-    return Change(f"plugin.{key} = {value}", apply)
+    return Change(f"plugin.{key} = {value}", lambda at: at.plugin.update({key: value}))
 
 
 def _rename_plugin(_settings: StackSettings, draw: Draw) -> Change | None:
@@ -135,11 +131,7 @@ def _remove_plugin(settings: StackSettings, _draw: Draw) -> Change | None:
 def _place(settings: StackSettings, draw: Draw) -> Change | None:
     now, _ = settings.job()
     key, value = draw.choice((("namespace", "default" if now == ELSEWHERE else ELSEWHERE), ("datacenters", ["dc1"])))
-
-    def apply(at: StackSettings) -> None:
-        at.placement[key] = value
-
-    return Change(f"placement.{key} = {value}", apply)
+    return Change(f"placement.{key} = {value}", lambda at: at.placement.update({key: value}))
 
 
 KINDS: Final[dict[Kind, int]] = {

@@ -55,11 +55,7 @@ def _rename_consumer(settings: StackSettings, draw: Draw) -> Change | None:
     if not known:
         return None
     old, new = draw.choice(known), unused_name(draw, settings, "renamed")
-
-    def apply(at: StackSettings) -> None:
-        at.consumer(old).update(name=new, renamedFrom=old)
-
-    return Change(f"rename {old} to {new}", apply)
+    return Change(f"rename {old} to {new}", lambda at: at.consumer(old).update(name=new, renamedFrom=old))
 
 
 def _sets(settings: StackSettings) -> list[Section]:
@@ -106,11 +102,7 @@ def _alter_consumer(settings: StackSettings, draw: Draw) -> Change | None:
         settable.pop()
     key, values = draw.choice(settable)
     value = draw.choice(values)
-
-    def apply(at: StackSettings) -> None:
-        at.consumer(name)[key] = value
-
-    return Change(f"{name}.{key} = {value}", apply)
+    return Change(f"{name}.{key} = {value}", lambda at: at.consumer(name).update({key: value}))
 
 
 def _single_mounts(settings: StackSettings) -> list[str]:
@@ -150,11 +142,7 @@ def _alter_mount(settings: StackSettings, draw: Draw) -> Change | None:
         return None
     name = draw.choice(settings.consumers)["name"]
     key, value = draw.choice((("readOnly", True), ("readOnly", False), ("path", "/mnt"), ("path", "/data")))
-
-    def apply(at: StackSettings) -> None:
-        at.consumer(name)["mounts"][0][key] = value
-
-    return Change(f"{name} mounts with {key} {value}", apply)
+    return Change(f"{name} mounts with {key} {value}", lambda at: at.consumer(name)["mounts"][0].update({key: value}))
 
 
 KINDS: Final[dict[Kind, int]] = {

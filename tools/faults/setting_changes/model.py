@@ -67,8 +67,4 @@ def unused_name(draw: Draw, settings: StackSettings, stem: str) -> str:
 
 def volume_setting(name: str, key: str, value: Any) -> Change:
     """Another value of one setting of a volume."""
-
-    def apply(at: StackSettings) -> None:
-        at.volume(name)[key] = value
-
-    return Change(f"volume {name}.{key} = {value}", apply)
+    return Change(f"volume {name}.{key} = {value}", lambda at: at.volume(name).update({key: value}))
