@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from sandbox.standins.csi.csi_proto import csi
@@ -45,6 +45,13 @@ def check(capability: Any, modes: Collection[int], fs_types: Collection[str] = (
     reason = refusal(capability, modes, fs_types)
     if reason:
         raise invalid(f"Volume capability not supported: {reason}")
+
+
+def controller(names: Iterable[str]) -> Any:
+    """The answer to ControllerGetCapabilities."""
+    rpc = csi.ControllerServiceCapability.RPC
+    found = [csi.ControllerServiceCapability(rpc=rpc(type=rpc.Type.Value(name))) for name in names]
+    return csi.ControllerGetCapabilitiesResponse(capabilities=found)
 
 
 def needed(request: Any) -> Any:

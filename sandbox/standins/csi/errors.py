@@ -19,6 +19,13 @@ def invalid(message: str) -> CsiError:
     return CsiError(grpc.StatusCode.INVALID_ARGUMENT, message)
 
 
+def given(value: str, what: str) -> str:
+    """What a request has in a field; INVALID_ARGUMENT where it is empty."""
+    if not value:
+        raise invalid(f"{what} not provided")
+    return str(value)
+
+
 def not_found(message: str) -> CsiError:
     """NOT_FOUND."""
     return CsiError(grpc.StatusCode.NOT_FOUND, message)

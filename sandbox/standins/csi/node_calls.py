@@ -11,7 +11,7 @@ from typing import Any
 from sandbox.standins.csi import mounter, mounts
 from sandbox.standins.csi.commands import CommandError
 from sandbox.standins.csi.csi_proto import csi
-from sandbox.standins.csi.errors import already_exists, internal, invalid, not_found
+from sandbox.standins.csi.errors import already_exists, given, internal, not_found
 
 
 @contextmanager
@@ -25,17 +25,12 @@ def failures(doing: str) -> Iterator[None]:
 
 def volume_id(request: Any) -> str:
     """The request's volume id; INVALID_ARGUMENT without one."""
-    if not request.volume_id:
-        raise invalid("Volume ID not provided")
-    return str(request.volume_id)
+    return given(request.volume_id, "Volume ID")
 
 
 def path(request: Any, field: str) -> str:
     """A path of the request; INVALID_ARGUMENT without one."""
-    found = str(getattr(request, field))
-    if not found:
-        raise invalid(f"{field.replace('_', ' ').capitalize()} not provided")
-    return found
+    return given(getattr(request, field), field.replace("_", " ").capitalize())
 
 
 def is_published(target: str, *, read_only: bool) -> bool:
@@ -60,12 +55,11 @@ def publish(source: str, target: str, options: Sequence[str], *, read_only: bool
 def stats(request: Any) -> Any:
     """The answer to NodeGetVolumeStats for a file system."""
     volume_id(request)
-    if not request.volume_path:
-        raise invalid("Volume path not provided")
-    if not Path(request.volume_path).exists():
-        raise not_found(f"path {request.volume_path} does not exist")
-    with failures(f"Could not measure {request.volume_path}"):
-        found = os.statvfs(request.volume_path)
+    measured = path(request, "volume_path")
+    if not Path(measured).exists():
+        raise not_found(f"path {measured} does not exist")
+    with failures(f"Could not measure {measured}"):
+        found = os.statvfs(measured)
     unit = csi.VolumeUsage.Unit
     in_bytes = csi.VolumeUsage(
         unit=unit.BYTES,

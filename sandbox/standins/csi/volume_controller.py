@@ -8,9 +8,10 @@ from typing import Any, Final, Protocol, TypeVar
 
 import grpc
 
+from sandbox.standins.csi import capabilities
 from sandbox.standins.csi.commands import CommandError
 from sandbox.standins.csi.csi_proto import csi
-from sandbox.standins.csi.errors import CsiError, aborted, already_exists, internal, invalid, not_found
+from sandbox.standins.csi.errors import CsiError, aborted, already_exists, given, internal, invalid, not_found
 from sandbox.standins.csi.inflight import InFlight
 from sandbox.standins.csi.volume_store import Snapshot, Source, Store, Volume
 
@@ -59,27 +60,23 @@ class VolumeController:
 
     def controller_get_capabilities(self, _request: Any, _timeout_s: float | None) -> Any:
         """What is implemented."""
-        rpc = csi.ControllerServiceCapability.RPC
-        kinds = [rpc(type=rpc.Type.Value(name)) for name in self._traits.capabilities]
-        found = [csi.ControllerServiceCapability(rpc=kind) for kind in kinds]
-        return csi.ControllerGetCapabilitiesResponse(capabilities=found)
+        return capabilities.controller(self._traits.capabilities)
 
     def create_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Makes a volume, or finds the one made for this name before."""
-        if not request.name:
-            raise invalid("Volume name not provided")
+        name = given(request.name, "Volume name")
         self._check_capabilities(request.volume_capabilities)
         self._traits.check_parameters(request.parameters)
         low, high = _range(request.capacity_range)
         source = _source(request)
-        with self._in_flight.hold(request.name), _doing(f"Could not create volume {request.name!r}"):
+        with self._in_flight.hold(name), _doing(f"Could not create volume {name!r}"):
             volumes = self._store.volumes()
-            volume = next((one for one in volumes if one.name == request.name), None)
+            volume = next((one for one in volumes if one.name == name), None)
             if volume is None:
-                volume = self._create(request.name, low, high, source, volumes)
+                volume = self._create(name, low, high, source, volumes)
             elif volume.source != source or not self._fits(volume, low, high):
                 raise already_exists(
-                    f"Volume {request.name!r} already exists with {volume.capacity_bytes} bytes, filled from "
+                    f"Volume {name!r} already exists with {volume.capacity_bytes} bytes, filled from "
                     f"{volume.source.id if volume.source else 'nothing'}"
                 )
         return csi.CreateVolumeResponse(volume=self._message(volume))
@@ -102,7 +99,7 @@ class VolumeController:
 
     def delete_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Deletes a volume; gone already is fine."""
-        volume_id = _needed(request.volume_id, "Volume ID")
+        volume_id = given(request.volume_id, "Volume ID")
         with self._in_flight.hold(volume_id), _doing(f"Could not delete volume {volume_id!r}"):
             for volume in self._store.volumes():
                 if volume.volume_id == volume_id:
@@ -112,7 +109,7 @@ class VolumeController:
     def controller_expand_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Enlarges a volume; large enough already is fine."""
         self._offered("EXPAND_VOLUME")
-        volume_id = _needed(request.volume_id, "Volume ID")
+        volume_id = given(request.volume_id, "Volume ID")
         if not request.HasField("capacity_range"):
             raise invalid("Capacity range not provided")
         low, _ = _range(request.capacity_range)
@@ -127,7 +124,7 @@ class VolumeController:
 
     def validate_volume_capabilities(self, request: Any, _timeout_s: float | None) -> Any:
         """Confirms what is asked, or leaves the confirmation out."""
-        volume_id = _needed(request.volume_id, "Volume ID")
+        volume_id = given(request.volume_id, "Volume ID")
         if not request.volume_capabilities:
             raise invalid("Volume capabilities not provided")
         with _doing(f"Could not look for volume {volume_id!r}"):
@@ -160,8 +157,8 @@ class VolumeController:
 
     def create_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
         """Copies a volume, or finds the copy made for this name before."""
-        name = _needed(request.name, "Snapshot name")
-        volume_id = _needed(request.source_volume_id, "Snapshot volume source ID")
+        name = given(request.name, "Snapshot name")
+        volume_id = given(request.source_volume_id, "Snapshot volume source ID")
         with self._in_flight.hold(f"snapshot {name}"), _doing(f"Could not create snapshot {name!r}"):
             snapshot = next((one for one in self._store.snapshots() if one.name == name), None)
             if snapshot is None:
@@ -173,7 +170,7 @@ class VolumeController:
 
     def delete_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
         """Deletes a snapshot; gone already is fine."""
-        snapshot_id = _needed(request.snapshot_id, "Snapshot ID")
+        snapshot_id = given(request.snapshot_id, "Snapshot ID")
         with self._in_flight.hold(snapshot_id), _doing(f"Could not delete snapshot {snapshot_id!r}"):
             for snapshot in self._store.snapshots():
                 if snapshot.snapshot_id == snapshot_id:
@@ -197,10 +194,10 @@ class VolumeController:
         if capability not in self._traits.capabilities:
             raise CsiError(grpc.StatusCode.UNIMPLEMENTED, "operation not supported by driver")
 
-    def _check_capabilities(self, capabilities: Any) -> None:
-        if not capabilities:
+    def _check_capabilities(self, asked: Any) -> None:
+        if not asked:
             raise invalid("Volume capabilities not provided")
-        for capability in capabilities:
+        for capability in asked:
             if reason := self._traits.refusal(capability):
                 raise invalid(f"Volume capability not supported: {reason}")
 
@@ -221,12 +218,6 @@ class VolumeController:
         )
 
 
-def _needed(value: str, what: str) -> str:
-    if not value:
-        raise invalid(f"{what} not provided")
-    return str(value)
-
-
 def _range(asked: Any) -> tuple[int, int]:
     low, high = asked.required_bytes, asked.limit_bytes
     if low < 0 or high < 0:
@@ -241,8 +232,8 @@ def _source(request: Any) -> Source | None:
         return None
     source = request.volume_content_source
     if source.WhichOneof("type") == "snapshot":
-        return Source("snapshot", _needed(source.snapshot.snapshot_id, "Source snapshot ID"))
-    return Source("volume", _needed(source.volume.volume_id, "Source volume ID"))
+        return Source("snapshot", given(source.snapshot.snapshot_id, "Source snapshot ID"))
+    return Source("volume", given(source.volume.volume_id, "Source volume ID"))
 
 
 def _found(items: Sequence[T], field: str, wanted: str, what: str) -> T:

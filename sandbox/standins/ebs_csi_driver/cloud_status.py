@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import grpc
 
 from sandbox.standins.csi.errors import CsiError
@@ -15,6 +18,10 @@ _CODES: dict[Kind, grpc.StatusCode] = {
 }
 
 
-def from_cloud(error: CloudError, doing: str) -> CsiError:
-    """The error an RPC ends with, INTERNAL for nearly all, as upstream; `doing` says what was tried."""
-    return CsiError(_CODES.get(error.kind, grpc.StatusCode.INTERNAL), f"{doing}: {error}")
+@contextmanager
+def cloud(doing: str) -> Iterator[None]:
+    """Ends an RPC with EC2's failure, INTERNAL for nearly all, as upstream; `doing` says what was tried."""
+    try:
+        yield
+    except CloudError as error:
+        raise CsiError(_CODES.get(error.kind, grpc.StatusCode.INTERNAL), f"{doing}: {error}") from None

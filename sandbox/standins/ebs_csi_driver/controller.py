@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
-from sandbox.standins.csi import logs
+from sandbox.standins.csi import capabilities, logs
 from sandbox.standins.csi.csi_proto import csi
-from sandbox.standins.csi.errors import internal, invalid
+from sandbox.standins.csi.errors import given, internal, invalid
 from sandbox.standins.csi.inflight import InFlight
 from sandbox.standins.ebs_csi_driver import capacity, tags, topology
 from sandbox.standins.ebs_csi_driver.capability import all_supported, is_block, is_supported, wants_multi_attach
@@ -17,30 +16,21 @@ from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind
 from sandbox.standins.ebs_csi_driver.cloud.snapshots import Snapshots
 from sandbox.standins.ebs_csi_driver.cloud.volume_types import iops_for
 from sandbox.standins.ebs_csi_driver.cloud.volumes import Volume, VolumeChange, VolumeRequest, Volumes
-from sandbox.standins.ebs_csi_driver.cloud_status import from_cloud
+from sandbox.standins.ebs_csi_driver.cloud_status import cloud
 from sandbox.standins.ebs_csi_driver.controller_snapshots import SnapshotCalls
 from sandbox.standins.ebs_csi_driver.node import DEVICE_PATH_KEY
 from sandbox.standins.ebs_csi_driver.parameters import VolumeParameters, read_modification, read_volume_parameters
 from sandbox.standins.ebs_csi_driver.version import since
 
-
-@contextmanager
-def _cloud(doing: str) -> Iterator[None]:
-    try:
-        yield
-    except CloudError as error:
-        raise from_cloud(error, doing) from None
+_CAPABILITIES: Final = (
+    *("CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS"),
+    *("EXPAND_VOLUME", "MODIFY_VOLUME"),
+)
 
 
 def _within(call_timeout_s: float | None, ours_s: float) -> float:
     """How long to wait for EC2: as long as the caller waits for us, who then learns no reason, as upstream."""
     return ours_s if call_timeout_s is None else min(ours_s, call_timeout_s)
-
-
-def _volume_id(request: Any) -> str:
-    if not request.volume_id:
-        raise invalid("Volume ID not provided")
-    return str(request.volume_id)
 
 
 class ControllerService(SnapshotCalls):
@@ -57,27 +47,16 @@ class ControllerService(SnapshotCalls):
 
     def check_cloud(self) -> None:
         """What each probe asks since v1.50.0: whether EC2 answers."""
-        with _cloud("EC2 does not answer"):
+        with cloud("EC2 does not answer"):
             self._volumes.dry_run_zones()
 
     def controller_get_capabilities(self, _request: Any, _timeout_s: float | None) -> Any:
         """As upstream: no ListVolumes, no GetCapacity."""
-        rpc = csi.ControllerServiceCapability.RPC
-        kinds = (
-            rpc.CREATE_DELETE_VOLUME,
-            rpc.PUBLISH_UNPUBLISH_VOLUME,
-            rpc.CREATE_DELETE_SNAPSHOT,
-            rpc.LIST_SNAPSHOTS,
-            rpc.EXPAND_VOLUME,
-            rpc.MODIFY_VOLUME,
-        )
-        capabilities = [csi.ControllerServiceCapability(rpc=rpc(type=kind)) for kind in kinds]
-        return csi.ControllerGetCapabilitiesResponse(capabilities=capabilities)
+        return capabilities.controller(_CAPABILITIES)
 
     def create_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Makes a volume; EC2 gives the one made for this name before, by its token."""
-        if not request.name:
-            raise invalid("Volume name not provided")
+        given(request.name, "Volume name")
         if not request.volume_capabilities:
             raise invalid("Volume capabilities not provided")
         if not all_supported(request.volume_capabilities):
@@ -85,7 +64,7 @@ class ControllerService(SnapshotCalls):
         parameters = read_volume_parameters(request.parameters, request.mutable_parameters)
         snapshot_id = _snapshot_source(request)
         size_gib = capacity.requested_gib(request.capacity_range.required_bytes, request.capacity_range.limit_bytes)
-        with self._in_flight.hold(request.name), _cloud(f"Could not create volume {request.name!r}"):
+        with self._in_flight.hold(request.name), cloud(f"Could not create volume {request.name!r}"):
             volume = self._create(request, parameters, size_gib, snapshot_id)
             logs.info("CreateVolume: created", name=request.name, volumeID=volume.volume_id)
         return _created(volume, snapshot_id)
@@ -124,8 +103,8 @@ class ControllerService(SnapshotCalls):
 
     def delete_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Deletes a volume; gone already is fine."""
-        volume_id = _volume_id(request)
-        with self._in_flight.hold(volume_id), _cloud(f"Could not delete volume {volume_id!r}"):
+        volume_id = given(request.volume_id, "Volume ID")
+        with self._in_flight.hold(volume_id), cloud(f"Could not delete volume {volume_id!r}"):
             try:
                 self._volumes.delete(volume_id)
             except CloudError as error:
@@ -135,36 +114,30 @@ class ControllerService(SnapshotCalls):
 
     def controller_publish_volume(self, request: Any, timeout_s: float | None) -> Any:
         """Attaches a volume to a node."""
-        volume_id, node_id = _volume_id(request), request.node_id
-        if not node_id:
-            raise invalid("Node ID not provided")
-        if not request.HasField("volume_capability"):
-            raise invalid("Volume capability not provided")
-        if not is_supported(request.volume_capability):
+        volume_id, node_id = given(request.volume_id, "Volume ID"), given(request.node_id, "Node ID")
+        if not is_supported(capabilities.needed(request)):
             raise invalid("Volume capability not supported")
         doing = f"Could not attach volume {volume_id!r} to node {node_id!r}"
-        with self._in_flight.hold(volume_id + node_id), _cloud(doing):
+        with self._in_flight.hold(volume_id + node_id), cloud(doing):
             device = self._attachments.attach(volume_id, node_id, timeout_s=_within(timeout_s, ATTACH_TIMEOUT_S))
         logs.info("ControllerPublishVolume: attached", volumeID=volume_id, nodeID=node_id, devicePath=device)
         return csi.ControllerPublishVolumeResponse(publish_context={DEVICE_PATH_KEY: device})
 
     def controller_unpublish_volume(self, request: Any, timeout_s: float | None) -> Any:
         """Detaches a volume from a node; not attached, or gone, is fine."""
-        volume_id, node_id = _volume_id(request), request.node_id
-        if not node_id:
-            raise invalid("Node ID not provided")
+        volume_id, node_id = given(request.volume_id, "Volume ID"), given(request.node_id, "Node ID")
         doing = f"Could not detach volume {volume_id!r} from node {node_id!r}"
-        with self._in_flight.hold(volume_id + node_id), _cloud(doing):
+        with self._in_flight.hold(volume_id + node_id), cloud(doing):
             self._attachments.detach(volume_id, node_id, timeout_s=_within(timeout_s, DETACH_TIMEOUT_S))
         logs.info("ControllerUnpublishVolume: detached", volumeID=volume_id, nodeID=node_id)
         return csi.ControllerUnpublishVolumeResponse()
 
     def validate_volume_capabilities(self, request: Any, _timeout_s: float | None) -> Any:
         """Confirms what is asked, or leaves the confirmation out."""
-        volume_id = _volume_id(request)
+        volume_id = given(request.volume_id, "Volume ID")
         if not request.volume_capabilities:
             raise invalid("Volume capabilities not provided")
-        with _cloud(f"Could not get volume with ID {volume_id!r}"):
+        with cloud(f"Could not get volume with ID {volume_id!r}"):
             self._volumes.get(volume_id)
         answer = csi.ValidateVolumeCapabilitiesResponse
         if not all_supported(request.volume_capabilities):
@@ -178,12 +151,12 @@ class ControllerService(SnapshotCalls):
 
     def controller_expand_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Enlarges a volume; large enough already is fine."""
-        volume_id = _volume_id(request)
+        volume_id = given(request.volume_id, "Volume ID")
         if not request.HasField("capacity_range"):
             raise invalid("Capacity range not provided")
         asked = request.capacity_range
         size_gib = capacity.requested_gib(asked.required_bytes, asked.limit_bytes)
-        with self._in_flight.hold(volume_id), _cloud(f"Could not resize volume {volume_id!r}"):
+        with self._in_flight.hold(volume_id), cloud(f"Could not resize volume {volume_id!r}"):
             volume = self._volumes.modify(volume_id, VolumeChange(size_gib=size_gib))
         raw = request.HasField("volume_capability") and is_block(request.volume_capability)
         return csi.ControllerExpandVolumeResponse(
@@ -192,10 +165,10 @@ class ControllerService(SnapshotCalls):
 
     def controller_modify_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Change type, IOPS, throughput or tags."""
-        volume_id = _volume_id(request)
+        volume_id = given(request.volume_id, "Volume ID")
         asked = read_modification(request.mutable_parameters)
         change = VolumeChange(volume_type=asked.volume_type, iops=asked.iops, throughput=asked.throughput)
-        with self._in_flight.hold(volume_id), _cloud(f"Could not modify volume {volume_id!r}"):
+        with self._in_flight.hold(volume_id), cloud(f"Could not modify volume {volume_id!r}"):
             self._volumes.modify(volume_id, change)
             if asked.tags:
                 self._volumes.tag(volume_id, asked.tags)

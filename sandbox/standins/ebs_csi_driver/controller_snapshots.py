@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sandbox.standins.csi.csi_proto import csi
-from sandbox.standins.csi.errors import already_exists, invalid
+from sandbox.standins.csi.errors import already_exists, given, invalid
 from sandbox.standins.csi.inflight import InFlight
 from sandbox.standins.ebs_csi_driver import capacity, tags
 from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind
 from sandbox.standins.ebs_csi_driver.cloud.snapshots import Snapshot, Snapshots
-from sandbox.standins.ebs_csi_driver.cloud_status import from_cloud
+from sandbox.standins.ebs_csi_driver.cloud_status import cloud
 from sandbox.standins.ebs_csi_driver.parameters import read_snapshot_tags
 
 LEAST_ENTRIES: Final = 5
@@ -28,35 +28,27 @@ class SnapshotCalls:
 
     def create_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
         """Starts a snapshot, or finds the one made for this name before."""
-        name, volume_id = request.name, request.source_volume_id
-        if not name:
-            raise invalid("Snapshot name not provided")
-        if not volume_id:
-            raise invalid("Snapshot volume source ID not provided")
+        name = given(request.name, "Snapshot name")
+        volume_id = given(request.source_volume_id, "Snapshot volume source ID")
         asked_tags = read_snapshot_tags(request.parameters)
-        with self._snapshots_in_flight.hold(name):
-            try:
-                snapshot = self._snapshots.find_by_name(name)
-                if snapshot is None:
-                    all_tags = tags.snapshot_tags(name, {**self._extra_tags, **asked_tags})
-                    snapshot = self._snapshots.create(volume_id, all_tags)
-            except CloudError as error:
-                raise from_cloud(error, f"Could not create snapshot {name!r}") from None
+        with self._snapshots_in_flight.hold(name), cloud(f"Could not create snapshot {name!r}"):
+            snapshot = self._snapshots.find_by_name(name)
+            if snapshot is None:
+                all_tags = tags.snapshot_tags(name, {**self._extra_tags, **asked_tags})
+                snapshot = self._snapshots.create(volume_id, all_tags)
         if snapshot.volume_id != volume_id:
             raise already_exists(f"Snapshot {name} already exists for different volume ({snapshot.volume_id})")
         return csi.CreateSnapshotResponse(snapshot=_message(snapshot))
 
     def delete_snapshot(self, request: Any, _timeout_s: float | None) -> Any:
         """Deletes a snapshot; gone already is fine."""
-        snapshot_id = request.snapshot_id
-        if not snapshot_id:
-            raise invalid("Snapshot ID not provided")
-        with self._snapshots_in_flight.hold(snapshot_id):
+        snapshot_id = given(request.snapshot_id, "Snapshot ID")
+        with self._snapshots_in_flight.hold(snapshot_id), cloud(f"Could not delete snapshot ID {snapshot_id!r}"):
             try:
                 self._snapshots.delete(snapshot_id)
             except CloudError as error:
                 if error.kind is not Kind.NOT_FOUND:
-                    raise from_cloud(error, f"Could not delete snapshot ID {snapshot_id!r}") from None
+                    raise
         return csi.DeleteSnapshotResponse()
 
     def list_snapshots(self, request: Any, _timeout_s: float | None) -> Any:
@@ -66,10 +58,8 @@ class SnapshotCalls:
                 "Error mapping MaxEntries to AWS MaxResults: "
                 f"maxResults parameter must be 0 or greater than or equal to {LEAST_ENTRIES}"
             )
-        try:
+        with cloud("Could not list snapshots"):
             found = self._find(request)
-        except CloudError as error:
-            raise from_cloud(error, "Could not list snapshots") from None
         page, next_token = paginate(found, request.starting_token, request.max_entries)
         entries = [csi.ListSnapshotsResponse.Entry(snapshot=_message(snapshot)) for snapshot in page]
         return csi.ListSnapshotsResponse(entries=entries, next_token=next_token)

@@ -10,10 +10,10 @@ from typing import Any
 
 import grpc
 
-from sandbox.standins.csi import logs
+from sandbox.standins.csi import capabilities, logs, node_calls
 from sandbox.standins.csi.commands import CommandError
 from sandbox.standins.csi.csi_proto import csi
-from sandbox.standins.csi.errors import CsiError, internal, invalid, not_found
+from sandbox.standins.csi.errors import CsiError, given, internal, invalid, not_found
 from sandbox.standins.csi.inflight import InFlight
 from sandbox.standins.csi.metadata import MetadataError, NodeIdentity
 from sandbox.standins.ebs_csi_driver import devices, filesystems, limits, node_volumes, topology
@@ -53,16 +53,8 @@ def _growth(volume_id: str) -> Iterator[None]:
         raise internal(f'Could not resize volume "{volume_id}" ("{error.device}"): {error}') from None
 
 
-def _volume_id(request: Any) -> str:
-    if not request.volume_id:
-        raise invalid("Volume ID not provided")
-    return str(request.volume_id)
-
-
 def _check_capability(request: Any) -> None:
-    if not request.HasField("volume_capability"):
-        raise invalid("Volume capability not provided")
-    if not is_supported(request.volume_capability):
+    if not is_supported(capabilities.needed(request)):
         raise invalid("Volume capability not supported")
 
 
@@ -85,10 +77,7 @@ class NodeService:
 
     def node_get_capabilities(self, _request: Any, _timeout_s: float | None) -> Any:
         """Stage, expand, stats."""
-        rpc = csi.NodeServiceCapability.RPC
-        kinds = (rpc.STAGE_UNSTAGE_VOLUME, rpc.EXPAND_VOLUME, rpc.GET_VOLUME_STATS)
-        capabilities = [csi.NodeServiceCapability(rpc=rpc(type=kind)) for kind in kinds]
-        return csi.NodeGetCapabilitiesResponse(capabilities=capabilities)
+        return node_calls.node_capabilities("STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "GET_VOLUME_STATS")
 
     def node_get_info(self, _request: Any, _timeout_s: float | None) -> Any:
         """Instance id, topology and how many volumes fit."""
@@ -106,9 +95,8 @@ class NodeService:
 
     def node_stage_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Formats when empty, and mounts at the staging path; a raw device needs nothing."""
-        volume_id = _volume_id(request)
-        if not request.staging_target_path:
-            raise invalid("Staging target not provided")
+        volume_id = given(request.volume_id, "Volume ID")
+        given(request.staging_target_path, "Staging target")
         _check_capability(request)
         check_context(request.volume_context)
         if is_block(request.volume_capability):
@@ -124,9 +112,8 @@ class NodeService:
 
     def node_unstage_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Unmounts the staging path."""
-        volume_id = _volume_id(request)
-        if not request.staging_target_path:
-            raise invalid("Staging target not provided")
+        volume_id = given(request.volume_id, "Volume ID")
+        given(request.staging_target_path, "Staging target")
         with self._in_flight.hold(volume_id), _failures(f"Could not unstage volume {volume_id!r}"):
             node_volumes.unstage(request.staging_target_path)
         logs.info("NodeUnstageVolume: unstaged", level=2, volumeID=volume_id)
@@ -134,11 +121,9 @@ class NodeService:
 
     def node_publish_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Shows the volume at the target path."""
-        volume_id = _volume_id(request)
-        if not request.staging_target_path:
-            raise invalid("Staging target not provided")
-        if not request.target_path:
-            raise invalid("Target path not provided")
+        volume_id = given(request.volume_id, "Volume ID")
+        given(request.staging_target_path, "Staging target")
+        given(request.target_path, "Target path")
         _check_capability(request)
         with self._in_flight.hold(volume_id), _failures(f"Could not publish volume {volume_id!r}"):
             if is_block(request.volume_capability):
@@ -159,9 +144,8 @@ class NodeService:
 
     def node_unpublish_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Takes the volume away from the target path, and the path with it."""
-        volume_id = _volume_id(request)
-        if not request.target_path:
-            raise invalid("Target path not provided")
+        volume_id = given(request.volume_id, "Volume ID")
+        given(request.target_path, "Target path")
         with self._in_flight.hold(volume_id), _failures(f"Could not unpublish volume {volume_id!r}"):
             node_volumes.unpublish(request.target_path)
         logs.info("NodeUnpublishVolume: unpublished", level=2, volumeID=volume_id, target=request.target_path)
@@ -169,7 +153,7 @@ class NodeService:
 
     def node_get_volume_stats(self, request: Any, _timeout_s: float | None) -> Any:
         """How full the volume is."""
-        volume_id = _volume_id(request)
+        volume_id = given(request.volume_id, "Volume ID")
         if not request.volume_path:
             raise invalid("NodeGetVolumeStats volume path was empty")
         if not os.path.lexists(request.volume_path):
@@ -189,7 +173,7 @@ class NodeService:
 
     def node_expand_volume(self, request: Any, _timeout_s: float | None) -> Any:
         """Grows the file system to the device's size."""
-        volume_id = _volume_id(request)
+        volume_id = given(request.volume_id, "Volume ID")
         if not request.volume_path:
             raise invalid("volume path must be provided")
         if request.HasField("volume_capability"):
