@@ -1,4 +1,4 @@
-"""When a schedule is due: cron expressions in AWS's notation.
+"""When a schedule is due: cron expressions in AWS's notation, of which the stack writes numbers, lists and ranges.
 
 https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#cron-based
 """
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-_MONTHS: Final = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-_WEEKDAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_FIELDS: Final = (range(60), range(24), range(1, 32), range(1, 13), range(1, 8))
 _EVERY: Final = ("*", "?")
 _HOUR: Final = timedelta(hours=1)
 
@@ -27,7 +26,6 @@ class Times:
     months: frozenset[int]
     weekdays: frozenset[int]
     """From 1, which is Sunday."""
-    years: frozenset[int]
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
         """Yields the moments after one and up to another, in order."""
@@ -42,7 +40,7 @@ class Times:
 
     def _has(self, hour: datetime) -> bool:
         on_day = hour.day in self.days and hour.isoweekday() % 7 + 1 in self.weekdays
-        return hour.hour in self.hours and on_day and hour.month in self.months and hour.year in self.years
+        return hour.hour in self.hours and on_day and hour.month in self.months
 
 
 def of(rule: Mapping[str, Any]) -> Times:
@@ -65,39 +63,25 @@ def _cron(expression: str) -> Times:
         raise ValueError(f"{expression} is not cron(minutes hours day-of-month month day-of-week year)")
     if (fields[2] == "?") == (fields[4] == "?"):
         raise ValueError(f"{expression}: one of day-of-month and day-of-week is ?")
-    bounds: list[tuple[int, int, tuple[str, ...]]] = [
-        (0, 59, ()), (0, 23, ()), (1, 31, ()), (1, 12, _MONTHS), (1, 7, _WEEKDAYS), (1970, 2199, ()),
-    ]  # fmt: skip
-    values = [_field(text, *one) for text, one in zip(fields, bounds, strict=True)]
-    if len(values[0] or range(60)) > 1:
+    if fields[5] != "*":
+        raise ValueError(f"{expression}: the sandbox knows no years: write *")
+    values = [_field(text, every) for text, every in zip(fields[:5], _FIELDS, strict=True)]
+    if len(values[0]) > 1:
         raise ValueError(f"{expression}: the interval is at least an hour")
-    return _times(values)
+    return Times(*values)
 
 
-def _field(text: str, low: int, high: int, names: tuple[str, ...]) -> set[int] | None:
-    """Returns the numbers of a field; None for all."""
+def _field(text: str, every: range) -> frozenset[int]:
+    """Returns the numbers of a field, which names numbers and ranges of them."""
     if text in _EVERY:
-        return None
+        return frozenset(every)
     found: set[int] = set()
     for entry in text.split(","):
-        span, _, step = entry.partition("/")
-        first, _, last = span.partition("-")
-        begin = low if first == "*" else _number(first, names)
-        end = high if first == "*" or (step and not last) else _number(last or first, names)
-        if not low <= begin <= end <= high or (step and not step.isdigit()):
-            raise ValueError(f"{entry} is not from {low} to {high}")
-        found |= set(range(begin, end + 1, int(step or 1)))
-    return found
-
-
-def _number(text: str, names: tuple[str, ...]) -> int:
-    if text.upper() in names:
-        return names.index(text.upper()) + 1
-    if not text.isdigit():
-        raise ValueError(f"{text} is no number (the sandbox knows no L, W and #)")
-    return int(text)
-
-
-def _times(values: list[set[int] | None]) -> Times:
-    full = (range(60), range(24), range(1, 32), range(1, 13), range(1, 8), range(1970, 2200))
-    return Times(*(frozenset(every if one is None else one) for one, every in zip(values, full, strict=True)))
+        if not re.fullmatch(r"\d+(-\d+)?", entry):
+            raise ValueError(f"{entry} is no number and no range (the sandbox knows no names, /, L, W and #)")
+        first, _, last = entry.partition("-")
+        begin, end = int(first), int(last or first)
+        if not every[0] <= begin <= end <= every[-1]:
+            raise ValueError(f"{entry} is not from {every[0]} to {every[-1]}")
+        found |= set(range(begin, end + 1))
+    return frozenset(found)
