@@ -41,21 +41,17 @@ class SeededInstance:
 class Seed:
     """What is in the cloud now."""
 
-    vpc_id: str
-    subnet_ids: dict[str, str]
-    role_arn: str
-    instance_profile_arn: str
     instances: tuple[SeededInstance, ...]
     changed: bool
     """Whether anything had to be made or started."""
 
 
 def seed(settings: SandboxSettings, user_data: UserData, access_key_id: str, secret_access_key: str) -> Seed:
-    """Makes what is missing, starts instances that are off, and returns the ids of everything."""
+    """Makes what is missing, starts instances that are off, and returns the instances."""
     keys = AwsCredentials(access_key_id, secret_access_key)
     ec2: EC2Client = client(settings, "ec2", keys)
     iam: IAMClient = client(settings, "iam", keys)
-    role_arn, profile_arn = _role(iam)
+    _ensure_role(iam)
     vpc_id = _vpc(ec2, settings)
     subnet_ids = {zone: _subnet(ec2, settings, vpc_id, zone) for zone in settings.zones}
     instances: list[SeededInstance] = []
@@ -65,10 +61,10 @@ def seed(settings: SandboxSettings, user_data: UserData, access_key_id: str, sec
         address = str(settings.instance_address(spec))
         instances.append(SeededInstance(instance_id, spec.name, spec.zone, address))
         changed = changed or made
-    return Seed(vpc_id, subnet_ids, role_arn, profile_arn, tuple(instances), changed)
+    return Seed(tuple(instances), changed)
 
 
-def _role(iam: IAMClient) -> tuple[str, str]:
+def _ensure_role(iam: IAMClient) -> None:
     trust = {
         "Version": "2012-10-17",
         "Statement": [
@@ -76,19 +72,17 @@ def _role(iam: IAMClient) -> tuple[str, str]:
         ],
     }
     try:
-        role_arn = iam.get_role(RoleName=ROLE)["Role"]["Arn"]
+        iam.get_role(RoleName=ROLE)
     except iam.exceptions.NoSuchEntityException:
-        made = iam.create_role(
+        iam.create_role(
             RoleName=ROLE, AssumeRolePolicyDocument=json.dumps(trust), Description="Role of the Nomad clients"
         )
-        role_arn = made["Role"]["Arn"]
     try:
         profile = iam.get_instance_profile(InstanceProfileName=PROFILE)["InstanceProfile"]
     except iam.exceptions.NoSuchEntityException:
         profile = iam.create_instance_profile(InstanceProfileName=PROFILE)["InstanceProfile"]
     if not profile["Roles"]:
         iam.add_role_to_instance_profile(InstanceProfileName=PROFILE, RoleName=ROLE)
-    return role_arn, profile["Arn"]
 
 
 def _vpc(ec2: EC2Client, settings: SandboxSettings) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client, read
@@ -22,9 +21,7 @@ def is_ready(client: Client) -> bool:
     return client.status == "ready" and bool(client.zone) and set(TASK_DRIVERS) <= set(client.healthy_drivers)
 
 
-def await_ready(
-    api: NomadApi, settings: SandboxSettings, timeout_s: float, still_wanted: Callable[[], bool] = lambda: True
-) -> list[Client]:
+def await_ready(api: NomadApi, settings: SandboxSettings, timeout_s: float) -> list[Client]:
     """Waits until every instance of the settings is a ready client.
 
     Raises:
@@ -33,7 +30,7 @@ def await_ready(
     deadline = time.monotonic() + timeout_s
     wanted = {spec.name for spec in settings.instances}
     index = 0
-    while still_wanted():
+    while True:
         _, index = api.get_indexed("nodes", index=index, wait_s=1)
         ready = [client for client in clients(api) if client.name in wanted and is_ready(client)]
         if len(ready) == len(wanted):
@@ -42,4 +39,3 @@ def await_ready(
             missing = ", ".join(sorted(wanted - {client.name for client in ready}))
             where = f"Their logs are in {settings.log_dir}."
             raise SandboxError(f"The Nomad clients {missing} are not ready after {timeout_s:.0f} s. {where}")
-    raise SandboxError("The Nomad clients are no longer waited for.")
