@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from tools.bench import rows
 
 COMMANDS = ("up", "preview", "destroy")
 
@@ -65,13 +62,3 @@ def fit(measured: Sequence[Measured]) -> tuple[float, float]:
         return math.nan, math.nan
     exponent = sum((x - mean_x) * (y - mean_y) for x, y in points) / across
     return exponent, math.exp(mean_y - exponent * mean_x)
-
-
-def write(path: Path, measured: Iterable[Measured]) -> None:
-    """As CSV."""
-    rows.write(path, Measured, measured, digits=2)
-
-
-def read(path: Path) -> list[Measured]:
-    """What `write` wrote; nothing where there is no file."""
-    return rows.read(path, Measured)

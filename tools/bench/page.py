@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tools.bench import growth, samples, tables
+from tools.bench import rows, tables
 from tools.bench.failover import results as failovers
-from tools.bench.samples import Sample, select, summary
+from tools.bench.growth import Measured
+from tools.bench.samples import OK, Sample, select, summary
 from tools.bench.targets import CASES, CONTENDERS, Case
 from tools.drawing import Panel, Row, figure
 
@@ -29,8 +30,8 @@ _BLOCK = re.compile(r"(<!-- bench: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DO
 
 def rendered(page: str, results: Path) -> str:
     """The page with its generated blocks made anew; blocks of other names are left as they are."""
-    known = samples.read(results / SAMPLES)
-    grown = growth.read(results / SCALE)
+    known = rows.read(results / SAMPLES, Sample)
+    grown = rows.read(results / SCALE, Measured)
     blocks = {
         "machine": machine(json.loads((results / MACHINE).read_text(encoding="utf-8"))),
         "cases": tables.cases(known),
@@ -54,7 +55,7 @@ def machine(facts: Mapping[str, str]) -> str:
 
 def figures(results: Path) -> dict[str, str]:
     """SVG documents by file name; without what was not measured."""
-    known = samples.read(results / SAMPLES)
+    known = rows.read(results / SAMPLES, Sample)
     shown = [case for case in CASES if (case.case, case.measure) in _IN_FIGURE]
     panels = [panel for case in shown if (panel := _panel(case, known)).rows]
     return {"bench-cases.svg": figure(panels)}
@@ -67,7 +68,7 @@ def _panel(case: Case, known: Sequence[Sample]) -> Panel:
         found = summary(mine)
         if mine:
             note = f"failed {found.failed} of {len(mine)} times" if found.failed else ""
-            values = [sample.seconds for sample in mine if sample.outcome == samples.OK]
+            values = [sample.seconds for sample in mine if sample.outcome == OK]
             rows.append(Row(contender, values, found.median, note))
     title = case.title.replace("`", "")
     return Panel(f"{title} (ours {case.target})" if case.target else title, rows)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.bench import samples
+from tools.bench import rows
 from tools.bench.samples import OK, Sample
 
 
@@ -27,7 +27,7 @@ class Recorder:
     def add(self, sample: Sample) -> None:
         """Keeps a sample and says it."""
         self.samples.append(sample)
-        samples.write(self._path, self.samples)
+        rows.write(self._path, Sample, self.samples, digits=3)
         outcome = "" if sample.outcome == OK else f"  {sample.outcome}"
         what = f"{sample.case} / {sample.measure}"
         self.say(f"{sample.contender:<14} {what:<42} {sample.seconds:7.2f} s{outcome}")

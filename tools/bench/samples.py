@@ -5,9 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from tools.bench import rows
 
 OK = "ok"
 
@@ -60,13 +57,3 @@ def select(samples: Iterable[Sample], case: str, contender: str, measure: str) -
     """The samples of one thing."""
     wanted = (case, contender, measure)
     return [sample for sample in samples if (sample.case, sample.contender, sample.measure) == wanted]
-
-
-def write(path: Path, samples: Iterable[Sample]) -> None:
-    """All samples, one per line."""
-    rows.write(path, Sample, samples, digits=3)
-
-
-def read(path: Path) -> list[Sample]:
-    """What `write` wrote; nothing where there is no file."""
-    return rows.read(path, Sample)

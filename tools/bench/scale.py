@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from tools.bench import growth
+from tools.bench import growth, rows
 from tools.bench.growth import COMMANDS, Measured
 from tools.bench.usage import Usage
 from tools.faults.nomad_proxy import nomad_proxy
@@ -155,7 +155,7 @@ def measure(
                 options = [] if command == "preview" else ["--yes", "--skip-preview"]
                 measured.append(bench.run(volumes, consumers, command, *options))
                 _say(str(measured[-1]))
-                growth.write(results, measured)
+                rows.write(results, Measured, measured, digits=2)
     return measured
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tools.bench import page, samples
+from tools.bench import page, rows
 from tools.bench.failover import results as failovers
 from tools.bench.samples import Sample
 from tools.drawing import Panel, Row, figure, nice_step, spread
@@ -24,7 +24,7 @@ def results(tmp_path: Path) -> Path:
         Sample("up", "ours", "answering", 2, 18, "ok"),
         Sample("destroy", "plain", "nothing left", 1, 33, "pulumi destroy failed: VolumeInUse"),
     ]
-    samples.write(tmp_path / page.SAMPLES, kept)
+    rows.write(tmp_path / page.SAMPLES, Sample, kept, digits=3)
     (tmp_path / page.MACHINE).write_text(json.dumps({"date": "today"}))
     return tmp_path
 

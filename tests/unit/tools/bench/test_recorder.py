@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from tools.bench import samples
+from tools.bench import rows
 from tools.bench.recorder import Recorder
+from tools.bench.samples import Sample
 
 
 def refuse() -> None:
@@ -14,7 +15,7 @@ def test_a_failure_is_kept_with_its_reason_and_the_next_thing_is_timed(tmp_path:
     recorder = Recorder(tmp_path / "samples.csv")
     assert not recorder.time("destroy", "plain", "command", 1, refuse)
     assert recorder.time("destroy", "ours", "command", 1, lambda: None)
-    kept = [(one.contender, one.outcome) for one in samples.read(tmp_path / "samples.csv")]
+    kept = [(one.contender, one.outcome) for one in rows.read(tmp_path / "samples.csv", Sample)]
     assert kept == [("plain", "VolumeInUse vol-1"), ("ours", "ok")]
 
 

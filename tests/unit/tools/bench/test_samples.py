@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.bench import samples
+from tools.bench import rows
 from tools.bench.samples import Sample, Summary, ratio, summary
 from tools.bench.targets import Case
 
@@ -32,9 +32,9 @@ def test_a_ratio_is_of_medians_and_unknown_without_a_good_sample() -> None:
 
 def test_samples_come_back_from_their_file(tmp_path: Path) -> None:
     kept = timed("ours", 1.25) + timed("plain", 30, outcome='failed: "a", b | c')
-    samples.write(tmp_path / "samples.csv", kept)
-    assert samples.read(tmp_path / "samples.csv") == kept
-    assert samples.read(tmp_path / "none.csv") == []
+    rows.write(tmp_path / "samples.csv", Sample, kept, digits=3)
+    assert rows.read(tmp_path / "samples.csv", Sample) == kept
+    assert rows.read(tmp_path / "none.csv", Sample) == []
 
 
 @pytest.mark.parametrize(("ours", "verdict"), [(11.0, "met"), (11.1, "missed"), (None, "not measured")])

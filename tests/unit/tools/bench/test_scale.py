@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.bench import growth, page, scale, tables
+from tools.bench import growth, page, rows, scale, tables
 from tools.bench.growth import Measured
 from tools.bench.usage import Usage
 
@@ -22,9 +22,9 @@ FOUND = [measured(number, command, 2 * number**1.5) for number in (1, 4, 16) for
 
 
 def test_rows_survive_their_file(tmp_path: Path) -> None:
-    growth.write(tmp_path / "new/scale.csv", FOUND)
-    assert growth.read(tmp_path / "new/scale.csv") == FOUND
-    assert growth.read(tmp_path / "none.csv") == []
+    rows.write(tmp_path / "new/scale.csv", Measured, FOUND, digits=2)
+    assert rows.read(tmp_path / "new/scale.csv", Measured) == FOUND
+    assert rows.read(tmp_path / "none.csv", Measured) == []
 
 
 def test_the_fit_is_a_power_of_the_number_of_volumes() -> None:
@@ -77,10 +77,10 @@ def test_memory_is_the_most_of_each_process_in_any_command() -> None:
 
 def test_columns_that_a_file_does_not_have_are_not_measured(tmp_path: Path) -> None:
     file = tmp_path / "scale.csv"
-    growth.write(file, [replace(measured(1, "up", 9), resources=7)])
+    rows.write(file, Measured, [replace(measured(1, "up", 9), resources=7)], digits=2)
     header, row = (line.rsplit(",", 3)[0] for line in file.read_text().splitlines())
     file.write_text(f"{header}\n{row}\n")
-    assert growth.read(file) == [measured(1, "up", 9)]
+    assert rows.read(file, Measured) == [measured(1, "up", 9)]
 
 
 def test_a_command_that_does_not_end_is_given_up_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_the_page_has_the_table_of_what_was_measured(tmp_path: Path) -> None:
     (tmp_path / page.MACHINE).write_text("{}")
     template = "<!-- bench: scale -->\nold\n<!-- end -->\n"
     assert tables.NOT_YET in page.rendered(template, tmp_path)
-    growth.write(tmp_path / page.SCALE, FOUND)
+    rows.write(tmp_path / page.SCALE, Measured, FOUND, digits=2)
     assert tables.scale(FOUND) in page.rendered(template, tmp_path)
 
 
