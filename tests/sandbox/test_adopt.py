@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 import yaml
 
@@ -58,13 +57,7 @@ def nomad(place: Running, *words: str) -> str:
 @pytest.fixture(scope="module")
 def ebs(place: Running) -> str:
     """The EBS volume of a writer that runs; all made by hand."""
-    iam = boto3.client(
-        "iam",
-        endpoint_url=place.env["AWS_ENDPOINT_URL"],
-        region_name="us-west-2",
-        aws_access_key_id=place.env["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=place.env["AWS_SECRET_ACCESS_KEY"],
-    )
+    iam = place.aws("iam")
     statement = {"Effect": "Allow", "Action": "ec2:*", "Resource": "*"}
     document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     iam.put_role_policy(RoleName="nomad-client", PolicyName="by-hand", PolicyDocument=document)

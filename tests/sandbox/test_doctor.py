@@ -114,7 +114,7 @@ def nothing_is_encrypted_by_default(stack: Running) -> Iterator[Env]:
 
 @case("KMS keys are enabled", "is Disabled")
 def a_key_is_disabled(stack: Running) -> Iterator[Env]:
-    kms = stack._aws("kms")
+    kms = stack.aws("kms")
     made = kms.create_key()["KeyMetadata"]
     kms.disable_key(KeyId=made["KeyId"])
     with settings(stack, lambda config: config["nomad-stateful:volumes"][0].update(kmsKeyArn=made["Arn"])):
@@ -129,7 +129,7 @@ def clients_have_another_role(stack: Running) -> Iterator[Env]:
 
 @case("the driver's policy is attached to clientRole", "is not attached to the role nomad-client")
 def the_policy_is_detached(stack: Running) -> Iterator[Env]:
-    iam = stack._aws("iam")
+    iam = stack.aws("iam")
     attached = iam.list_attached_role_policies(RoleName="nomad-client")["AttachedPolicies"]
     for one in attached:
         iam.detach_role_policy(RoleName="nomad-client", PolicyArn=one["PolicyArn"])

@@ -53,7 +53,7 @@ def set_s3(running: Running, s3: dict[str, Any]) -> None:
 
 
 def s3(stack: Running) -> Any:
-    return stack._aws("s3")
+    return stack.aws("s3")
 
 
 def bucket(stack: Running) -> str:

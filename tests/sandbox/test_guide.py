@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 
 from tests.documents.guide import script
@@ -96,14 +95,7 @@ def test_the_guide_leads_from_nothing_to_mysql_in_two_zones_and_back(reader: Rea
 @pytest.mark.skipif(bool(evaluator.missing()), reason=f"missing here: {evaluator.missing()}")
 def test_all_that_pulumi_and_operate_asked_of_ec2_is_allowed_by_the_guides_policy(reader: Reader) -> None:
     """The callers with an access key are the reader; the driver has the role of its instance."""
-    env = reader.stack.env
-    iam = boto3.client(
-        "iam",
-        endpoint_url=env["AWS_ENDPOINT_URL"],
-        region_name=env["AWS_REGION"],
-        aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
-    )
+    iam = reader.stack.aws("iam")
     arn = "arn:aws:iam::123456789012:policy/nomad-stateful-guide-pulumi"
     policy: Any = iam.get_policy_version(PolicyArn=arn, VersionId="v1")["PolicyVersion"]["Document"]
     log = (reader.stack.project / ".sandbox/log/ec2-calls.jsonl").read_text().splitlines()

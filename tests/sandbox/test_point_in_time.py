@@ -91,7 +91,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def until(stack: Running) -> float:
     """Until when every transaction is in S3, in seconds since 1970; 0 before the first copy."""
     place = stack.outputs()["mysqlPointInTime"]
-    client = stack._aws("s3")
+    client = stack.aws("s3")
     key = f"{place['prefix']}binlogs/until"
     if not client.list_objects_v2(Bucket=place["bucket"], Prefix=key).get("Contents"):
         return 0.0

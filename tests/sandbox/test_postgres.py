@@ -98,8 +98,8 @@ def test_a_dump_goes_to_s3_and_is_restored_from_the_volume_and_from_there(stack:
     dumped(stack)
     place = str(stack.outputs()["postgresBackup"]["s3"]).removeprefix("s3://")
     bucket, _, prefix = place.partition("/")
-    [stored] = stack._aws("s3").list_objects_v2(Bucket=bucket, Prefix=prefix)["Contents"]
-    content = stack._aws("s3").get_object(Bucket=bucket, Key=stored["Key"])["Body"].read()
+    [stored] = stack.aws("s3").list_objects_v2(Bucket=bucket, Prefix=prefix)["Contents"]
+    content = stack.aws("s3").get_object(Bucket=bucket, Key=stored["Key"])["Body"].read()
     with tarfile.open(fileobj=io.BytesIO(content)) as dump:
         version, databases = (dump.extractfile(name).read() for name in ("version", "databases"))  # type: ignore[union-attr]
     assert version.startswith(b"18")

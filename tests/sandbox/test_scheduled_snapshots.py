@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 import yaml
 
@@ -58,13 +57,7 @@ def snapshots_of(stack: Running, volume_id: str) -> list[Any]:
 
 def copies(stack: Running, name: str) -> int:
     """How many copies of a volume's snapshots are in the other region."""
-    ec2: Any = boto3.client(
-        "ec2",
-        endpoint_url=stack.env["AWS_ENDPOINT_URL"],
-        region_name=AWAY,
-        aws_access_key_id=stack.env["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=stack.env["AWS_SECRET_ACCESS_KEY"],
-    )
+    ec2 = stack.aws("ec2", AWAY)
     filters = [{"Name": f"tag:{TAG}", "Values": [f"nomad-stateful/dev/{name}"]}]
     found = ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]
     ec2.close()

@@ -3,9 +3,8 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import boto3
 import pytest
 
 from nomad_stateful.drivers.catalogue import DRIVERS
@@ -128,19 +127,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     assert not any(left.values()), left
 
 
-def aws(running: Running, service: Literal["ec2", "efs"]) -> Any:
-    return boto3.client(
-        service,
-        endpoint_url=running.env["AWS_ENDPOINT_URL"],
-        region_name=running.env["AWS_REGION"],
-        aws_access_key_id=running.env["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=running.env["AWS_SECRET_ACCESS_KEY"],
-    )
-
-
 def make_file_system(running: Running) -> tuple[str, str]:
     """A file system with a mount target in each zone, and an access point in it."""
-    efs, ec2 = aws(running, "efs"), aws(running, "ec2")
+    efs, ec2 = running.aws("efs"), running.ec2
     made = str(efs.create_file_system(CreationToken="shared", Encrypted=True)["FileSystemId"])
     for subnet in ec2.describe_subnets(Filters=[{"Name": "tag:Name", "Values": [f"{running.ground.name}-*"]}])[
         "Subnets"

@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 import shutil
 from ipaddress import IPv4Network
-from typing import Any
 from uuid import uuid4
 
 import yaml
 
+from sandbox.cloud.aws_client import client
 from sandbox.machine.naming import FILE_SERVER_NAMES
 from sandbox.settings import SandboxError
 from sandbox.stack.stack import Stack
@@ -22,22 +22,9 @@ MARK = "before-the-snapshot"
 LATER = "after-the-snapshot"
 
 
-def _client(place: Workplace, service: str) -> Any:
-    import boto3
-
-    env = place.environment()
-    return boto3.client(  # type: ignore[call-overload]
-        service,
-        endpoint_url=env["AWS_ENDPOINT_URL"],
-        region_name=env["AWS_REGION"],
-        aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
-    )
-
-
 def make_efs(place: Workplace, name: str) -> None:
     """Makes a file system with a mount target in every zone."""
-    efs, ec2 = _client(place, "efs"), _client(place, "ec2")
+    efs, ec2 = client(place.settings, "efs"), client(place.settings, "ec2")
     made = efs.create_file_system(CreationToken=f"example-{name}-{uuid4()}", Encrypted=True)["FileSystemId"]
     for subnet in ec2.describe_subnets()["Subnets"]:
         if IPv4Network(subnet["CidrBlock"]).subnet_of(place.settings.subnet):

@@ -192,22 +192,23 @@ class Running:
 
     @cached_property
     def ec2(self) -> Any:
-        return self._aws("ec2")
+        return self.aws("ec2")
 
     def attached_policies(self, role: str) -> list[dict[str, Any]]:
         """The documents of the managed policies of a role, as IAM has them."""
-        iam = self._aws("iam")
+        iam = self.aws("iam")
         arns = [one["PolicyArn"] for one in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]]
         versions = {arn: iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"] for arn in arns}
         found = [iam.get_policy_version(PolicyArn=arn, VersionId=version) for arn, version in versions.items()]
         iam.close()
         return [one["PolicyVersion"]["Document"] for one in found]
 
-    def _aws(self, service: Any) -> Any:
+    def aws(self, service: Any, region: str = "") -> Any:
+        """A client of a service of AWS, in the sandbox's region where no other is named."""
         return boto3.client(
             service,
             endpoint_url=self.env["AWS_ENDPOINT_URL"],
-            region_name=self.env["AWS_REGION"],
+            region_name=region or self.env["AWS_REGION"],
             aws_access_key_id=self.env["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=self.env["AWS_SECRET_ACCESS_KEY"],
         )
