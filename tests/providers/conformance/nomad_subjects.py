@@ -28,17 +28,10 @@ def topology(*zones: str) -> Props:
     return {"required": {"topologies": [{"segments": {"zone": zone}} for zone in zones]}}
 
 
-_JOB_FLAGS = frozenset(
-    {
-        "deregisterOnDestroy",
-        "deregisterOnIdChange",
-        "detach",
-        "json",
-        "preserveCounts",
-        "readAllocationIds",
-        "rerunIfDead",
-    }
-)
+_JOB_FLAGS = {
+    *("deregisterOnDestroy", "deregisterOnIdChange", "detach", "json"),
+    *("preserveCounts", "readAllocationIds", "rerunIfDead"),
+}
 
 
 def _forget(*prefixes: str) -> Callable[[World, Resource], None]:
@@ -97,10 +90,9 @@ _VOLUME_INVALID: dict[str, Any] = {
 
 TYPES = (
     TypeSubject(
-        "nomad",
         "nomad:index/job:Job",
         lambda _world: {"jobspec": jobspec("j"), "json": True},
-        required=frozenset({"jobspec"}),
+        required={"jobspec"},
         updates={
             "jobspec": jobspec("j", count=2),
             "detach": False,
@@ -117,49 +109,46 @@ TYPES = (
         invalid={"jobspec": "{", "hcl2": {"vars": {"a": 5}}},
     ),
     TypeSubject(
-        "nomad",
         "nomad:index/csiVolumeRegistration:CsiVolumeRegistration",
         _volume(externalId="vol-1", context={"a": "b"}),
-        required=frozenset({"volumeId", "pluginId", "externalId", "capabilities"}),
-        stricter=frozenset({"capabilities"}),
+        required={"volumeId", "pluginId", "externalId", "capabilities"},
+        stricter={"capabilities"},
         updates=_VOLUME_UPDATES | {"capabilities": [READER, WRITER], "deregisterOnDestroy": False},
         replaces=_VOLUME_REPLACES | {"externalId": "vol-2"},
         delete_first_if_named=True,
         autonamed=True,
-        secrets=frozenset({"secrets"}),
+        secrets={"secrets"},
         vanish=_forget("volume/"),
         gone_fails="volume not found",
         import_id=_at_default,
-        hidden=frozenset({"secrets", "mountOptions", "deregisterOnDestroy"}),
-        left_out=frozenset({"capacityMax"}),
+        hidden={"secrets", "mountOptions", "deregisterOnDestroy"},
+        left_out={"capacityMax"},
         invalid=_VOLUME_INVALID,
     ),
     TypeSubject(
-        "nomad",
         "nomad:index/csiVolume:CsiVolume",
         _volume(),
-        required=frozenset({"volumeId", "pluginId", "capabilities"}),
+        required={"volumeId", "pluginId", "capabilities"},
         updates=_VOLUME_UPDATES | {"capabilities": [READER]},
         replaces=_VOLUME_REPLACES | {"capabilities": [WRITER, READER], "snapshotId": "s"},
         delete_first_if_named=True,
         autonamed=True,
-        secrets=frozenset({"secrets"}),
+        secrets={"secrets"},
         vanish=_forget("volume/"),
         gone_fails="volume not found",
         import_id=_at_default,
-        hidden=frozenset({"secrets", "mountOptions"}),
-        left_out=frozenset({"capacityMax", "cloneId"}),
+        hidden={"secrets", "mountOptions"},
+        left_out={"capacityMax", "cloneId"},
         invalid=_VOLUME_INVALID,
     ),
     TypeSubject(
-        "nomad",
         "nomad:index/variable:Variable",
         lambda _world: {"path": "nomad/jobs/j", "items": {"password": "hush"}},
-        required=frozenset({"path"}),
-        left_out=frozenset({"itemsWo", "itemsWoVersion"}),
+        required={"path"},
+        left_out={"itemsWo", "itemsWoVersion"},
         updates={"items": {"password": "hush-hush"}},
         replaces={"path": "another", "namespace": "another"},
-        secrets=frozenset({"items"}),
+        secrets={"items"},
         vanish=_forget("var/"),
         import_fails="missing variable path",
         invalid={"path": "nomad", "items": {}},
@@ -177,11 +166,9 @@ def _with(path: str, record: Any, args: Props) -> Callable[[World], Props]:
 
 FUNCTIONS = (
     FunctionSubject(
-        "nomad",
         "nomad:index/getPlugin:getPlugin",
         _with("plugin/csi/driver", _DRIVER, {"pluginId": "driver"}),
-        required=frozenset({"pluginId"}),
-        waits=True,
+        required={"pluginId"},
     ),
-    FunctionSubject("nomad", "nomad:index/getPlugins:getPlugins", _with("plugins", [], {}), waits=True),
+    FunctionSubject("nomad:index/getPlugins:getPlugins", _with("plugins", [], {})),
 )

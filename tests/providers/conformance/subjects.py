@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,13 @@ from tests.providers.harness import Resource
 class Subject:
     """What is asked, and whose plugin."""
 
-    plugin: str
     token: str
     implementation: str = field(default=EMBEDDED, kw_only=True)
+
+    @property
+    def plugin(self) -> str:
+        """The name of its plugin, with which its token begins."""
+        return self.token.partition(":")[0]
 
     @property
     def world(self) -> str:
@@ -36,7 +40,7 @@ class TypeSubject(Subject):
 
     inputs: Callable[[World], Props]
     """Inputs of a resource that can be made; makes what they refer to."""
-    required: frozenset[str]
+    required: Set[str]
     updates: Mapping[str, Any]
     """Input -> another value, which an update brings."""
     replaces: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +56,7 @@ class TypeSubject(Subject):
     autonamed: bool = False
     named_by: str = "name"
     """The input that names it, where it is autonamed."""
-    secrets: frozenset[str] = frozenset()
+    secrets: Set[str] = frozenset()
     """Outputs that are secret whatever the inputs were."""
     vanish: Callable[[World, Resource], None] | None = None
     """Takes the resource away behind the plugin's back; None where it is nothing outside the stack."""
@@ -60,7 +64,7 @@ class TypeSubject(Subject):
     """Why a refresh keeps it in the state although it was taken away; empty where it is gone then."""
     refresh_asks: bool = True
     """Whether a refresh asks a service."""
-    defended: frozenset[str] = frozenset()
+    defended: Set[str] = frozenset()
     """Inputs whose change is refused while what they name may exist."""
     delete_leaves: str = ""
     """Why a deletion asks nothing of any service and a refresh still finds it; empty where deletion takes it away."""
@@ -70,11 +74,11 @@ class TypeSubject(Subject):
     """Id for an import; None where it cannot be imported."""
     import_fails: str = ""
     """What any import is refused with; empty where there is an import, or none by design."""
-    hidden: frozenset[str] = frozenset()
+    hidden: Set[str] = frozenset()
     """Inputs that an import cannot find out, or does not."""
-    left_out: frozenset[str] = frozenset()
+    left_out: Set[str] = frozenset()
     """Inputs of the official type that our plugin refuses by name."""
-    stricter: frozenset[str] = frozenset()
+    stricter: Set[str] = frozenset()
     """Inputs that our plugin requires and the SDK does not."""
     invalid: Mapping[str, Any] = field(default_factory=dict)
     """Input -> a value that is refused before anything is done."""
@@ -87,6 +91,4 @@ class FunctionSubject(Subject):
     """A function a program can invoke."""
 
     args: Callable[[World], Props]
-    required: frozenset[str] = frozenset()
-    waits: bool = False
-    """Whether it asks a service: the others answer from what they are given."""
+    required: Set[str] = frozenset()

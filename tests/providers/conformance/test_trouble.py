@@ -77,7 +77,7 @@ def test_an_unreachable_service_is_told_without_a_traceback(
     asking = operations(subjects) + [
         functools.partial(_invoke, function.token, function.args(worlds(plugin_name)))
         for function in FUNCTIONS
-        if function.world == plugin_name and function.waits
+        if function.world == plugin_name
     ]
     with unreachable(plugin_name, programs(plugin_name), NOBODY) as plugin, ThreadPoolExecutor(len(asking)) as pool:
         for text in pool.map(lambda operation: outcome(operation, plugin), asking):
