@@ -6,16 +6,24 @@ moto knows actions only. It runs as a program of its own, which npm installs int
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tools.toolchain import cache
 
+Case = tuple[str, str, Mapping[str, Any]]
+"""What is asked for, of what, and the condition keys with their values."""
 HERE = Path(__file__).parent
 PARTS = ("package.json", "package-lock.json", "judge.mjs")
 PROGRAMS = ("node", "npm")
+_ROOT = {"AWS": "arn:aws:iam::123456789012:root"}
+_KEY_POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Principal": _ROOT, "Action": "kms:*", "Resource": "*"}],
+}
+"""That with which AWS makes a KMS key: it leaves the key to the account's policies."""
 
 
 class EvaluatorError(Exception):
@@ -59,6 +67,30 @@ def judge(policies: Sequence[Mapping[str, Any]], requests: Sequence[Request]) ->
     if errors:
         raise EvaluatorError("\n".join(sorted(errors)))
     return [[bool(verdict["allowed"]) for verdict in row] for row in verdicts]
+
+
+def requests(cases: Iterable[Case]) -> list[Request]:
+    """The cases as questions to IAM."""
+    return [
+        Request(action, resource, context, resource_policy=_KEY_POLICY if ":kms:" in resource else None)
+        for action, resource, context in cases
+    ]
+
+
+def granted(policy: Mapping[str, Any], cases: Sequence[Case]) -> list[Case]:
+    """Those of the cases that a policy allows."""
+    [verdicts] = judge([policy], requests(cases))
+    return [case for case, allowed in zip(cases, verdicts, strict=True) if allowed]
+
+
+def only(policy: Mapping[str, Any], sid: str) -> dict[str, Any]:
+    """The policy with one statement alone."""
+    return {**policy, "Statement": [one for one in policy["Statement"] if one["Sid"] == sid]}
+
+
+def without(policy: Mapping[str, Any], sid: str) -> dict[str, Any]:
+    """The policy with all statements but one."""
+    return {**policy, "Statement": [one for one in policy["Statement"] if one["Sid"] != sid]}
 
 
 def _shape(request: Request) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What the clients may do with dumps in S3: each statement allows what the jobs do, and nothing of others."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from nomad_stateful.databases.mysql.archive import FOLDER as LOGS
 from nomad_stateful.databases.mysql.archive import UNTIL as REPLACED
 from nomad_stateful.drivers.dump_policy import policy
-from tests.iam.evaluator import Request, judge
+from tests.iam.evaluator import Case, granted, only, without
 
 BUCKET = "arn:aws:s3:::dumps"
 DUMP = f"{BUCKET}/nomad-stateful/prod/20260101T030000Z.sql.gz"
@@ -20,13 +19,6 @@ UNTIL = f"{BUCKET}/nomad-stateful/prod/binlogs/until"
 SEEN = {"s3:if-match": '"0123456789abcdef"', "s3:ObjectCreationOperation": "true"}
 NEW = {"s3:if-none-match": "*", "s3:ObjectCreationOperation": "true"}
 THROUGH_S3 = {"kms:ViaService": "s3.us-west-2.amazonaws.com"}
-KEY_POLICY = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::123456789012:root"}, "Action": "kms:*", "Resource": "*"}
-    ],
-}
-Case = tuple[str, str, Mapping[str, Any]]
 
 STATEMENTS: dict[str, tuple[list[Case], list[Case]]] = {
     "ListDumps": (
@@ -89,14 +81,6 @@ def document(kms_key_arn: str | None = KEY, replaced: str | None = f"{LOGS}{REPL
     return policy("dumps", "nomad-stateful/prod/", kms_key_arn=kms_key_arn, replaced=replaced, **scope)
 
 
-def requests(cases: list[Case]) -> list[Request]:
-    """The cases as questions to IAM."""
-    return [
-        Request(action, resource, context, resource_policy=KEY_POLICY if ":kms:" in resource else None)
-        for action, resource, context in cases
-    ]
-
-
 def test_every_statement_is_judged_here() -> None:
     assert [one["Sid"] for one in document()["Statement"]] == list(STATEMENTS)
     assert [one["Sid"] for one in document(None)["Statement"]] == list(STATEMENTS)[:-1]
@@ -107,9 +91,5 @@ def test_every_statement_is_judged_here() -> None:
 @pytest.mark.parametrize("sid", STATEMENTS)
 def test_a_statement_allows_what_it_is_for_and_no_more(sid: str) -> None:
     allowed, denied = STATEMENTS[sid]
-    whole = document()
-    alone = {**whole, "Statement": [one for one in whole["Statement"] if one["Sid"] == sid]}
-    rest = {**whole, "Statement": [one for one in whole["Statement"] if one["Sid"] != sid]}
-    (verdicts, without) = judge([alone, rest], requests([*allowed, *denied]))
-    assert verdicts == [True] * len(allowed) + [False] * len(denied)
-    assert not any(without[: len(allowed)])
+    assert granted(only(document(), sid), [*allowed, *denied]) == allowed
+    assert granted(without(document(), sid), allowed) == []

@@ -1,13 +1,12 @@
 """Each statement of the EBS driver's policy: what it lets the driver do, and what it does not."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from nomad_stateful.drivers.ebs_policy import Mode, policy
 from nomad_stateful.drivers.model import parse_version
-from tests.iam.evaluator import EvaluatorError, Request, judge
+from tests.iam.evaluator import Case, EvaluatorError, granted, judge, only, requests
 
 ARN = "arn:aws:ec2:us-west-2:123456789012"
 VOLUME, INSTANCE = f"{ARN}:volume/vol-0a", f"{ARN}:instance/i-0a"
@@ -22,18 +21,6 @@ STACKS = {"ec2:ResourceTag/nomad-stateful-stack": "nomad-stateful/prod"}
 MADE = {f"aws:RequestTag/{TAG}": "true"}
 THROUGH_EC2 = {"kms:ViaService": "ec2.us-west-2.amazonaws.com"}
 TO_EC2 = {"kms:GrantIsForAWSResource": "true", **THROUGH_EC2}
-KEY_POLICY = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"AWS": "arn:aws:iam::123456789012:root"},
-            "Action": "kms:*",
-            "Resource": "*",
-        }
-    ],
-}
-
 OLD, DEFAULT, NEWEST = "v1.45.0", "v1.48.0", "v1.64.0"
 DRY_RUN = {"aws:RequestTag/CSIVolumeName": "IopsLimitDryRun", "aws:TagKeys": ("CSIVolumeName",)}
 REGISTER = {Mode.REGISTER}
@@ -43,20 +30,6 @@ def document(*modes: Mode, keys: tuple[str, ...] = (), version: str = NEWEST, **
     where = {"partition": "aws", "region": "us-west-2", "account_id": "123456789012", **place}
     return policy(modes, **where, kms_key_arns=keys, version=version)
 
-
-def request(action: str, resource: str, context: Mapping[str, Any] | None = None) -> Request:
-    return Request(action, resource, context or {}, resource_policy=KEY_POLICY if ":kms:" in resource else None)
-
-
-def by_statement(modes: set[Mode], sid: str) -> dict[str, Any]:
-    """The policy reduced to one statement."""
-    whole = document(*modes, keys=(KEY,))
-    found = [statement for statement in whole["Statement"] if statement["Sid"] == sid]
-    assert len(found) == 1, f"no statement {sid}"
-    return {**whole, "Statement": found}
-
-
-Case = tuple[str, str, Mapping[str, Any]]
 
 STATEMENTS: dict[str, tuple[set[Mode], list[Case], list[Case]]] = {
     # Statement: the modes it belongs to, what it allows, what it does not.
@@ -214,14 +187,11 @@ STATEMENTS: dict[str, tuple[set[Mode], list[Case], list[Case]]] = {
 @pytest.mark.parametrize("sid", STATEMENTS)
 def test_a_statement_allows_what_the_driver_does_and_no_more(sid: str) -> None:
     modes, allowed, refused = STATEMENTS[sid]
-    requests = [request(*case) for case in [*allowed, *refused]]
-    verdicts = judge([by_statement(modes, sid)], requests)[0]
-    told = {f"{one.action} {one.resource} {dict(one.context)}": it for one, it in zip(requests, verdicts, strict=True)}
-    assert list(told.values()) == [True] * len(allowed) + [False] * len(refused), told
+    assert granted(only(document(*modes, keys=(KEY,)), sid), [*allowed, *refused]) == allowed
 
 
 def test_every_statement_is_judged() -> None:
-    assert {statement["Sid"] for statement in document(*Mode, keys=(KEY,))["Statement"]} == set(STATEMENTS)
+    assert sorted(one["Sid"] for one in document(*Mode, keys=(KEY,))["Statement"]) == sorted(STATEMENTS)
 
 
 @pytest.mark.parametrize(
@@ -256,21 +226,20 @@ def test_a_mode_adds_its_own_statements_to_those_for_attaching(modes: set[Mode],
 )
 def test_what_a_version_began_to_call_is_allowed_from_it_on(request_: Case, since: str) -> None:
     versions = [OLD, DEFAULT, "v1.49.9", "v1.50.0", "v1.51.0", "v1.58.0", "v1.59.0", NEWEST]
-    verdicts = judge([document(*Mode, version=version) for version in versions], [request(*request_)])
+    verdicts = judge([document(*Mode, version=version) for version in versions], requests([request_]))
     known = parse_version(since)
     assert [row[0] for row in verdicts] == [parse_version(version) >= known for version in versions]
 
 
 def test_attaching_alone_lets_ec2_decrypt_but_make_no_data_key() -> None:
-    requests = [
-        request(f"kms:{action}", KEY, THROUGH_EC2)
-        for action in ("Decrypt", "GenerateDataKeyWithoutPlaintext", "ReEncryptTo")
+    cases: list[Case] = [
+        (f"kms:{action}", KEY, THROUGH_EC2) for action in ("Decrypt", "GenerateDataKeyWithoutPlaintext", "ReEncryptTo")
     ]
-    assert judge([document(Mode.REGISTER, keys=(KEY,))], requests) == [[True, False, False]]
+    assert granted(document(Mode.REGISTER, keys=(KEY,)), cases) == cases[:1]
 
 
 def test_a_key_is_out_of_reach_where_no_key_is_named() -> None:
-    assert judge([document(*Mode)], [request("kms:Decrypt", KEY, THROUGH_EC2)]) == [[False]]
+    assert granted(document(*Mode), [("kms:Decrypt", KEY, THROUGH_EC2)]) == []
 
 
 @pytest.mark.parametrize(
@@ -283,16 +252,16 @@ def test_a_key_is_out_of_reach_where_no_key_is_named() -> None:
 def test_other_partitions_have_their_own_names(partition: str, region: str, service: str) -> None:
     written = document(*Mode, keys=(KEY,), partition=partition, region=region)
     volume = f"arn:{partition}:ec2:{region}:123456789012:volume/vol-0a"
-    asked = [
-        request("ec2:DeleteVolume", volume, MADE_BY_DRIVER),
-        request("kms:Decrypt", KEY, {"kms:ViaService": service}),
+    cases: list[Case] = [
+        ("ec2:DeleteVolume", volume, MADE_BY_DRIVER),
+        ("kms:Decrypt", KEY, {"kms:ViaService": service}),
     ]
-    assert judge([written], asked) == [[True, True]]
+    assert granted(written, cases) == cases
 
 
 def test_the_evaluator_refuses_arns_and_keys_that_aws_does_not_know() -> None:
     with_account = SNAPSHOT.replace("::", ":123456789012:")
     with pytest.raises(EvaluatorError, match=r"no\.resource\.types"):
-        judge([document(*Mode)], [request("ec2:DeleteSnapshot", with_account, ON)])
+        granted(document(*Mode), [("ec2:DeleteSnapshot", with_account, ON)])
     with pytest.raises(EvaluatorError, match="ec2:Nonsense"):
-        judge([document(*Mode)], [request("ec2:DeleteVolume", VOLUME, {"ec2:Nonsense": "1"})])
+        granted(document(*Mode), [("ec2:DeleteVolume", VOLUME, {"ec2:Nonsense": "1"})])
