@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,7 @@ from moto.ec2.models.elastic_block_store import EBSBackend
 from sandbox.standins.ebs_csi_driver.cloud.attachments import Attachments
 from sandbox.standins.ebs_csi_driver.cloud.client import ClientSettings, Ec2
 from sandbox.standins.ebs_csi_driver.cloud.snapshots import Snapshots
-from sandbox.standins.ebs_csi_driver.cloud.volumes import Volumes
+from sandbox.standins.ebs_csi_driver.cloud.volumes import Volume, VolumeRequest, Volumes
 
 if TYPE_CHECKING:
     from sandbox.standins.ebs_csi_driver.controller import ControllerService
@@ -45,27 +46,30 @@ def _refusing_a_second_instance(original: Callable[..., Any]) -> Callable[..., A
     return attach_volume
 
 
-@pytest.fixture
-def run_instance(ec2: Ec2) -> Callable[[], str]:
-    """Starts an instance in us-west-2a and gives its id."""
+@dataclass(frozen=True)
+class Cloud:
+    """What the driver has of EC2, and instances for it."""
 
-    def run() -> str:
-        made = ec2.client.run_instances(
-            ImageId="ami-12c6146b", MinCount=1, MaxCount=1, Placement={"AvailabilityZone": f"{REGION}a"}
-        )
+    ec2: Ec2
+    volumes: Volumes
+    attachments: Attachments
+
+    def run_instance(self) -> str:
+        """Starts an instance in us-west-2a and gives its id."""
+        place: Any = {"AvailabilityZone": f"{REGION}a"}
+        made = self.ec2.client.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, Placement=place)
         return made["Instances"][0]["InstanceId"]
 
-    return run
+    def make(self, name: str = "v") -> Volume:
+        """Makes a volume there."""
+        wanted = VolumeRequest(size_gib=2, zone=f"{REGION}a", volume_type="gp3", tags={"CSIVolumeName": name})
+        return self.volumes.create(name, wanted)
 
 
 @pytest.fixture
-def volumes(ec2: Ec2) -> Volumes:
-    return Volumes(ec2)
-
-
-@pytest.fixture
-def attachments(ec2: Ec2, volumes: Volumes) -> Attachments:
-    return Attachments(ec2, volumes)
+def cloud(ec2: Ec2) -> Cloud:
+    volumes = Volumes(ec2)
+    return Cloud(ec2, volumes, Attachments(ec2, volumes))
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +83,7 @@ def csi() -> Any:
 
 
 @pytest.fixture
-def controller(csi: Any, ec2: Ec2, volumes: Volumes, attachments: Attachments) -> ControllerService:
+def controller(csi: Any, cloud: Cloud) -> ControllerService:
     from sandbox.standins.ebs_csi_driver.controller import ControllerService
 
-    return ControllerService({"Team": "data"}, volumes, attachments, Snapshots(ec2))
+    return ControllerService({"Team": "data"}, cloud.volumes, cloud.attachments, Snapshots(cloud.ec2))

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.session import Session as BotocoreSession
 
-from sandbox.standins.ebs_csi_driver.cloud.attachments import Attachments
-from sandbox.standins.ebs_csi_driver.cloud.client import Ec2
 from sandbox.standins.ebs_csi_driver.cloud.errors import CloudError, Kind, kind_of, translated
-from sandbox.standins.ebs_csi_driver.cloud.volumes import Volume, VolumeChange, VolumeRequest, Volumes
+from sandbox.standins.ebs_csi_driver.cloud.volumes import VolumeChange
 from sandbox.standins.ebs_csi_driver.cloud.waiting import until
-
-
-def make(volumes: Volumes, name: str = "v", zone: str = "us-west-2a") -> Volume:
-    wanted = VolumeRequest(size_gib=2, zone=zone, volume_type="gp3", tags={"CSIVolumeName": name})
-    return volumes.create(name, wanted)
+from tests.unit.sandbox.standins.ebs_csi_driver.conftest import Cloud
 
 
 def test_a_new_volume_that_is_not_described_yet_is_not_made_twice(
-    ec2: Ec2, volumes: Volumes, monkeypatch: pytest.MonkeyPatch
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    describe, asked = ec2.client.describe_volumes, []
+    describe, asked = cloud.ec2.client.describe_volumes, []
 
     def late(**request: object) -> object:
         asked.append(request)
@@ -32,25 +25,27 @@ def test_a_new_volume_that_is_not_described_yet_is_not_made_twice(
             raise ClientError({"Error": {"Code": "InvalidVolume.NotFound", "Message": ""}}, "DescribeVolumes")
         return describe(**request)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ec2.client, "describe_volumes", late)
-    made = make(volumes)
+    monkeypatch.setattr(cloud.ec2.client, "describe_volumes", late)
+    made = cloud.make()
     assert [one["VolumeId"] for one in describe()["Volumes"]] == [made.volume_id]
 
 
-def test_credentials_that_were_missing_at_first_are_looked_for_again(ec2: Ec2, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_that_were_missing_at_first_are_looked_for_again(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as without:
         without.delenv("AWS_ACCESS_KEY_ID")
         without.delenv("AWS_SECRET_ACCESS_KEY")
         without.setenv("AWS_EC2_METADATA_DISABLED", "true")
         without.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
         with pytest.raises(CloudError, match="Unable to locate credentials"), translated():
-            ec2.client.describe_volumes()
-    assert ec2.client.describe_volumes()["Volumes"] == []
-    assert ec2.client is ec2.client
+            cloud.ec2.client.describe_volumes()
+    assert cloud.ec2.client.describe_volumes()["Volumes"] == []
+    assert cloud.ec2.client is cloud.ec2.client
 
 
 def test_credentials_that_come_while_the_client_is_made_are_not_missed_for_ever(
-    ec2: Ec2, monkeypatch: pytest.MonkeyPatch
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found, asked = BotocoreSession.get_credentials, []
 
@@ -60,29 +55,21 @@ def test_credentials_that_come_while_the_client_is_made_are_not_missed_for_ever(
 
     monkeypatch.setattr(BotocoreSession, "get_credentials", late)
     with contextlib.suppress(CloudError), translated():
-        ec2.client.describe_volumes()
-    assert ec2.client.describe_volumes()["Volumes"] == []
+        cloud.ec2.client.describe_volumes()
+    assert cloud.ec2.client.describe_volumes()["Volumes"] == []
 
 
-def test_attaching_gives_the_first_free_name_and_the_same_one_again(
-    volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
-) -> None:
-    node = run_instance()
-    first, second = make(volumes, "a"), make(volumes, "b")
-    assert attachments.attach(first.volume_id, node) == "/dev/xvdaa"
-    assert attachments.attach(second.volume_id, node) == "/dev/xvdab"
-    assert attachments.attach(first.volume_id, node) == "/dev/xvdaa"
+def test_attaching_gives_the_first_free_name_and_the_same_one_again(cloud: Cloud) -> None:
+    node = cloud.run_instance()
+    first, second = cloud.make("a"), cloud.make("b")
+    assert cloud.attachments.attach(first.volume_id, node) == "/dev/xvdaa"
+    assert cloud.attachments.attach(second.volume_id, node) == "/dev/xvdab"
+    assert cloud.attachments.attach(first.volume_id, node) == "/dev/xvdaa"
 
 
-def test_a_name_another_controller_took_meanwhile_is_passed_over(
-    ec2: Ec2,
-    volumes: Volumes,
-    attachments: Attachments,
-    run_instance: Callable[[], str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    node, volume = run_instance(), make(volumes)
-    attach, tried = ec2.client.attach_volume, []
+def test_a_name_another_controller_took_meanwhile_is_passed_over(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    node, volume = cloud.run_instance(), cloud.make()
+    attach, tried = cloud.ec2.client.attach_volume, []
 
     def taken_once(**request: str) -> object:
         tried.append(request["Device"])
@@ -91,106 +78,86 @@ def test_a_name_another_controller_took_meanwhile_is_passed_over(
             raise ClientError({"Error": {"Code": "InvalidParameterValue", "Message": text}}, "AttachVolume")
         return attach(**request)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ec2.client, "attach_volume", taken_once)
-    assert attachments.attach(volume.volume_id, node) == "/dev/xvdab"
+    monkeypatch.setattr(cloud.ec2.client, "attach_volume", taken_once)
+    assert cloud.attachments.attach(volume.volume_id, node) == "/dev/xvdab"
     assert tried == ["/dev/xvdaa", "/dev/xvdab"]
 
 
 def test_an_attachment_whose_answer_got_lost_is_the_one_asked_for(
-    ec2: Ec2,
-    volumes: Volumes,
-    attachments: Attachments,
-    run_instance: Callable[[], str],
-    monkeypatch: pytest.MonkeyPatch,
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node, made = run_instance(), make(volumes)
-    attach = ec2.client.attach_volume
+    node, made = cloud.run_instance(), cloud.make()
+    attach = cloud.ec2.client.attach_volume
 
     def unanswered(**request: str) -> object:
         attach(**request)  # type: ignore[arg-type]
         raise ClientError({"Error": {"Code": "VolumeInUse", "Message": "already attached"}}, "AttachVolume")
 
-    monkeypatch.setattr(ec2.client, "attach_volume", unanswered)
-    assert attachments.attach(made.volume_id, node) == "/dev/xvdaa"
+    monkeypatch.setattr(cloud.ec2.client, "attach_volume", unanswered)
+    assert cloud.attachments.attach(made.volume_id, node) == "/dev/xvdaa"
 
 
-def test_a_volume_on_another_instance_is_not_taken_from_it(
-    volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
-) -> None:
-    volume, here, there = make(volumes), run_instance(), run_instance()
-    attachments.attach(volume.volume_id, there)
+def test_a_volume_on_another_instance_is_not_taken_from_it(cloud: Cloud) -> None:
+    volume, here, there = cloud.make(), cloud.run_instance(), cloud.run_instance()
+    cloud.attachments.attach(volume.volume_id, there)
     with pytest.raises(CloudError, match="AttachVolume: "):
-        attachments.attach(volume.volume_id, here)
-    assert [item.instance_id for item in volumes.get(volume.volume_id).attachments] == [there]
+        cloud.attachments.attach(volume.volume_id, here)
+    assert [item.instance_id for item in cloud.volumes.get(volume.volume_id).attachments] == [there]
 
 
-def test_detaching_is_done_once_and_fine_ever_after(
-    volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
-) -> None:
-    volume, node, other = make(volumes), run_instance(), run_instance()
-    attachments.attach(volume.volume_id, node)
-    attachments.detach(volume.volume_id, other)
-    assert volumes.get(volume.volume_id).attachments[0].instance_id == node
-    attachments.detach(volume.volume_id, node)
-    attachments.detach(volume.volume_id, node)
-    assert volumes.get(volume.volume_id).attachments == ()
-    attachments.detach("vol-00000000000000000", node)
+def test_detaching_is_done_once_and_fine_ever_after(cloud: Cloud) -> None:
+    volume, node, other = cloud.make(), cloud.run_instance(), cloud.run_instance()
+    cloud.attachments.attach(volume.volume_id, node)
+    cloud.attachments.detach(volume.volume_id, other)
+    assert cloud.volumes.get(volume.volume_id).attachments[0].instance_id == node
+    cloud.attachments.detach(volume.volume_id, node)
+    cloud.attachments.detach(volume.volume_id, node)
+    assert cloud.volumes.get(volume.volume_id).attachments == ()
+    cloud.attachments.detach("vol-00000000000000000", node)
 
 
-def test_a_detachment_that_hangs_says_that_the_volume_is_busy(
-    ec2: Ec2,
-    volumes: Volumes,
-    attachments: Attachments,
-    run_instance: Callable[[], str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    volume, node = make(volumes), run_instance()
-    attachments.attach(volume.volume_id, node)
-    describe = ec2.client.describe_volumes
+def test_a_detachment_that_hangs_says_that_the_volume_is_busy(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    volume, node = cloud.make(), cloud.run_instance()
+    cloud.attachments.attach(volume.volume_id, node)
+    describe = cloud.ec2.client.describe_volumes
 
     def busy(**request: object) -> object:
         answer = describe(**request)  # type: ignore[arg-type]
         answer["Volumes"][0]["Attachments"][0]["State"] = "busy"
         return answer
 
-    monkeypatch.setattr(ec2.client, "describe_volumes", busy)
-    monkeypatch.setattr(ec2.client, "detach_volume", lambda **_: {})
+    monkeypatch.setattr(cloud.ec2.client, "describe_volumes", busy)
+    monkeypatch.setattr(cloud.ec2.client, "detach_volume", lambda **_: {})
     with pytest.raises(CloudError, match=r"still busy.*mounted") as caught:
-        attachments.detach(volume.volume_id, node, timeout_s=0.2)
+        cloud.attachments.detach(volume.volume_id, node, timeout_s=0.2)
     assert caught.value.kind is Kind.TIMEOUT
 
 
 @pytest.mark.parametrize(("what", "kind"), [("volume", Kind.NOT_FOUND), ("instance", Kind.NO_INSTANCE)])
-def test_unknown_volumes_and_instances_are_not_found(
-    what: str, kind: Kind, volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
-) -> None:
-    volume_id = "vol-00000000000000000" if what == "volume" else make(volumes).volume_id
-    node = "i-00000000000000000" if what == "instance" else run_instance()
+def test_unknown_volumes_and_instances_are_not_found(what: str, kind: Kind, cloud: Cloud) -> None:
+    volume_id = "vol-00000000000000000" if what == "volume" else cloud.make().volume_id
+    node = "i-00000000000000000" if what == "instance" else cloud.run_instance()
     with pytest.raises(CloudError) as caught:
-        attachments.attach(volume_id, node)
+        cloud.attachments.attach(volume_id, node)
     assert caught.value.kind is kind
 
 
-def test_a_terminated_instance_is_no_instance(
-    ec2: Ec2, volumes: Volumes, attachments: Attachments, run_instance: Callable[[], str]
-) -> None:
-    node, volume = run_instance(), make(volumes)
-    ec2.client.terminate_instances(InstanceIds=[node])
+def test_a_terminated_instance_is_no_instance(cloud: Cloud) -> None:
+    node, volume = cloud.run_instance(), cloud.make()
+    cloud.ec2.client.terminate_instances(InstanceIds=[node])
     with pytest.raises(CloudError) as caught:
-        attachments.attach(volume.volume_id, node)
+        cloud.attachments.attach(volume.volume_id, node)
     assert caught.value.kind is Kind.NO_INSTANCE
 
 
-def test_enlarging_is_done_when_needed_and_never_the_other_way(volumes: Volumes) -> None:
-    volume_id = make(volumes).volume_id
-    assert volumes.modify(volume_id, VolumeChange(size_gib=5)).size_gib == 5
-    assert volumes.modify(volume_id, VolumeChange(size_gib=3)).size_gib == 5
+def test_enlarging_is_done_when_needed_and_never_the_other_way(cloud: Cloud) -> None:
+    volume_id = cloud.make().volume_id
+    assert cloud.volumes.modify(volume_id, VolumeChange(size_gib=5)).size_gib == 5
+    assert cloud.volumes.modify(volume_id, VolumeChange(size_gib=3)).size_gib == 5
 
 
-def test_the_next_call_after_a_mismatch_takes_the_next_token(
-    ec2: Ec2, volumes: Volumes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create, tokens = ec2.client.create_volume, []
+def test_the_next_call_after_a_mismatch_takes_the_next_token(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    create, tokens = cloud.ec2.client.create_volume, []
 
     def mismatch_once(**request: object) -> object:
         tokens.append(request["ClientToken"])
@@ -198,12 +165,12 @@ def test_the_next_call_after_a_mismatch_takes_the_next_token(
             raise ClientError({"Error": {"Code": "IdempotentParameterMismatch", "Message": ""}}, "CreateVolume")
         return create(**request)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ec2.client, "create_volume", mismatch_once)
+    monkeypatch.setattr(cloud.ec2.client, "create_volume", mismatch_once)
     with pytest.raises(CloudError) as caught:
-        make(volumes)
+        cloud.make()
     assert caught.value.kind is Kind.ALREADY_EXISTS
-    assert make(volumes).state == "available"
-    assert make(volumes).state == "available"
+    assert cloud.make().state == "available"
+    assert cloud.make().state == "available"
     assert tokens[1] == tokens[2] != tokens[0]
 
 
