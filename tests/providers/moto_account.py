@@ -32,9 +32,16 @@ LIFECYCLE = LifecycleApi(
 
 @contextlib.contextmanager
 def moto() -> Iterator[str]:
-    """Serves the account on a free port of this machine; its address."""
+    """Serves the account; its address."""
     reset_account()
-    server = make_server("127.0.0.1", 0, LIFECYCLE, threaded=True, request_handler=_Quiet)
+    with served(LIFECYCLE) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def served(application: Any) -> Iterator[str]:
+    """Serves an application on a free port of this machine; its address."""
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

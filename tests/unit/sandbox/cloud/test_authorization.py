@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 from sandbox.cloud.authorization import Account, Question, Questions, tags_in
 from sandbox.cloud.calls import CallRecorder
+from tests.unit.sandbox.cloud.test_calls import call
 
 ARN = "arn:aws:ec2:us-west-2:123456789012"
 SNAPSHOTS = "arn:aws:ec2:us-west-2::snapshot"
@@ -98,18 +98,8 @@ def test_the_record_holds_the_questions_as_they_were_before_the_call(tmp_path: P
         start_response("200 OK", [])  # type: ignore[operator]
         return [b""]
 
-    body = b"Action=DeleteVolume&VolumeId=v"
-    environ = {
-        "REQUEST_METHOD": "POST",
-        "CONTENT_TYPE": "application/x-www-form-urlencoded",
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.input": io.BytesIO(body),
-        "HTTP_AUTHORIZATION": "AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-west-2/ec2/aws4_request, Signature=s",
-    }
     log = tmp_path / "calls.jsonl"
-    recorder = CallRecorder(app, log, lambda key: "", ask)
-    list(recorder(environ, lambda *_: None))
-    recorder.close()
+    call(CallRecorder(app, log, lambda key: "", ask), "Action=DeleteVolume&VolumeId=v")
     entry = json.loads(log.read_text())
     assert order == ["asked", "called"]
     assert entry["service"] == "ec2"

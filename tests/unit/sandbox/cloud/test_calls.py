@@ -11,17 +11,22 @@ from typing import Any
 from sandbox.cloud.calls import CallRecorder, without_secrets
 
 
-def call(recorder: CallRecorder, body: str) -> tuple[str, bytes]:
-    statuses: list[str] = []
-    environ = {
-        "REQUEST_METHOD": "POST",
-        "PATH_INFO": "/",
+def environ(body: str, service: str = "ec2", method: str = "POST", path: str = "/") -> dict[str, Any]:
+    """A call as a server hands it to an application."""
+    signed = f"Credential=AKIA1/20260101/us-west-2/{service}/aws4_request, Signature=s"
+    return {
+        "REQUEST_METHOD": method,
+        "PATH_INFO": path,
         "CONTENT_TYPE": "application/x-www-form-urlencoded; charset=utf-8",
         "CONTENT_LENGTH": str(len(body)),
         "wsgi.input": io.BytesIO(body.encode()),
-        "HTTP_AUTHORIZATION": "AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-west-2/ec2/aws4_request, Signature=s",
+        "HTTP_AUTHORIZATION": f"AWS4-HMAC-SHA256 {signed}",
     }
-    answer = b"".join(recorder(environ, lambda status, headers: statuses.append(status)))
+
+
+def call(recorder: CallRecorder, body: str) -> tuple[str, bytes]:
+    statuses: list[str] = []
+    answer = b"".join(recorder(environ(body), lambda status, headers: statuses.append(status)))
     recorder.close()
     return statuses[0], answer
 

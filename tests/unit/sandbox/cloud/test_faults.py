@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
 import xml.etree.ElementTree as ET
@@ -20,6 +19,7 @@ from sandbox.cloud.faults import Fault, Faults, fault_file, read, switch_off, sw
 from sandbox.cloud.volume_faults import VolumeFaults
 from sandbox.machine.errors import ApiError
 from sandbox.settings import SandboxError, SandboxSettings, load_settings
+from tests.unit.sandbox.cloud.test_calls import environ
 from tools.trial.running import eventually
 
 
@@ -52,16 +52,8 @@ class Api:
         """With S3, which has no actions, the action is its method and path."""
         method, _, path = action.partition(" ") if service == "s3" else ("POST", "", "/")
         body, seen = "" if service == "s3" else f"Action={action}&Version=1", []
-        environ = {
-            "REQUEST_METHOD": method,
-            "PATH_INFO": path,
-            "CONTENT_TYPE": "application/x-www-form-urlencoded",
-            "CONTENT_LENGTH": str(len(body)),
-            "wsgi.input": io.BytesIO(body.encode()),
-            "werkzeug.socket": connection,
-            "HTTP_AUTHORIZATION": f"AWS4-HMAC-SHA256 Credential=AKIA1/20260101/us-west-2/{service}/aws4_request",
-        }
-        answer = b"".join(self._recorder(environ, lambda status, _headers: seen.append(status)))
+        asked = environ(body, service, method, path) | {"werkzeug.socket": connection}
+        answer = b"".join(self._recorder(asked, lambda status, _headers: seen.append(status)))
         return int(seen[-1].split(" ")[0]), answer
 
     def record(self) -> list[dict[str, Any]]:

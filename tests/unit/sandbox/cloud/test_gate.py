@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.client
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +16,6 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
-from werkzeug.serving import make_server
 
 from sandbox.cloud.gate import Gate
 from sandbox.cloud.signatures import Key
@@ -63,9 +61,9 @@ def _client(url: str, service: str, key: str, secret: str, token: str, unsigned:
 class Api:
     """An API behind a gate: the calls that got through, and the clock by which the gate goes."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, url: str) -> None:
         self.through: list[str] = []
-        self.port = port
+        self.url = url
         self.skew = timedelta()
         self.session_ends = datetime.now(UTC) + timedelta(hours=1)
         self.gate = Gate(self._do, self._key_of, OWNER, {"/sandbox/clock"}, self._now)
@@ -86,7 +84,7 @@ class Api:
     def client(
         self, service: str, key: str = OWNER, secret: str = SECRET, token: str = "", unsigned: bool = False
     ) -> Any:
-        return _client(f"http://127.0.0.1:{self.port}", service, key, secret, token, unsigned)
+        return _client(self.url, service, key, secret, token, unsigned)
 
     def code(self, service: str, **credentials: Any) -> str:
         """The code of the error that a call is refused with, as the SDK reads it."""
@@ -97,7 +95,7 @@ class Api:
         return str(refused.value.response["Error"]["Code"])
 
     def send(self, path: str, method: str = "GET", body: str = "", **headers: str) -> tuple[int, dict[str, str]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=10)
         connection.request(method, path, body or None, {name.replace("_", "-"): one for name, one in headers.items()})
         answer = connection.getresponse()
         answer.read()
@@ -105,33 +103,17 @@ class Api:
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}
 
     def signed(self, path: str, key: str = OWNER, method: str = "GET", body: str = "") -> dict[str, str]:
-        request = AWSRequest(method, f"http://127.0.0.1:{self.port}{path}", {}, body.encode())
+        request = AWSRequest(method, f"{self.url}{path}", {}, body.encode())
         SigV4Auth(Credentials(key, SECRET), "ec2", "us-west-2").add_auth(request)
         return dict(request.headers.items())
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[tuple[int, list[Api]]]:
-    """A port, and the API that answers there."""
-    current: list[Api] = []
-
-    def answer(*request: Any) -> Any:
-        return current[0].gate(*request)
-
-    server = make_server("127.0.0.1", 0, answer, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield server.server_port, current
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 @pytest.fixture
-def api(served: tuple[int, list[Api]]) -> Api:
-    port, current = served
-    current[:] = [Api(port)]
-    return current[0]
+def api(served: tuple[str, list[Any]]) -> Api:
+    url, current = served
+    made = Api(url)
+    current[:] = [made.gate]
+    return made
 
 
 @pytest.mark.parametrize("service", CALLS)

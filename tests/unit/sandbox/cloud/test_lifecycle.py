@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-import threading
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +14,6 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.backends import get_backend
 from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
 
 from sandbox.cloud import moto_facts
 from sandbox.cloud.lifecycle import times
@@ -90,25 +87,8 @@ def _client(service: str, url: str, region: str) -> Any:
     return session.client(service, endpoint_url=url)  # type: ignore[call-overload]
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[tuple[str, list[LifecycleApi]]]:
-    """The API's address, and the service that answers there."""
-    current: list[LifecycleApi] = []
-
-    def answer(*request: Any) -> Any:
-        return current[0](*request)
-
-    server = make_server("127.0.0.1", 0, answer, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", current
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 @pytest.fixture
-def account(served: tuple[str, list[LifecycleApi]], monkeypatch: pytest.MonkeyPatch) -> Account:
+def account(served: tuple[str, list[Any]], monkeypatch: pytest.MonkeyPatch) -> Account:
     """An account on a Monday at half past one."""
     url, current = served
     backends = get_backend("ec2")[ACCOUNT]
