@@ -1,7 +1,6 @@
 """What VolumeRelease says at its deadline, situation by situation, over a fake Nomad and a fake EC2."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -23,11 +22,11 @@ COLLECT = "nomad volume status -namespace default mysql"
 
 
 class FakeEbs:
-    """EC2's word on one volume and some instances."""
+    """EC2's word on one volume, and on instances, which are all in one state."""
 
-    def __init__(self, attachment: str, instances: Mapping[str, str], place: str = INSTANCE) -> None:
+    def __init__(self, attachment: str, instance: str, place: str = INSTANCE) -> None:
         self._attachment = attachment
-        self._instances = instances
+        self._instance = instance
         self._place = place
 
     def state(self, _volume_id: str) -> Volume:
@@ -40,7 +39,7 @@ class FakeEbs:
     def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
         if self._attachment == "silent":
             raise ProviderError("EC2 does not say whether it runs: AccessDenied")
-        return {instance_id: self._instances.get(instance_id, "not-found") for instance_id in instance_ids}
+        return dict.fromkeys(instance_ids, self._instance)
 
 
 @pytest.fixture(autouse=True)
@@ -72,131 +71,111 @@ def hold(
     nomad.put(f"node/{NODE}", node | {"Status": client} if client else None)
 
 
-# What holds the volume; EC2's attachment and instance; what the message says; the next commands, in order.
-SITUATIONS: dict[str, tuple[dict[str, Any], FakeEbs, str, list[str]]] = {
-    "the allocation still runs": (
+class Situation(NamedTuple):
+    """What holds the volume, EC2's attachment and instance, what the message says, and the next commands, in order."""
+
+    held: dict[str, Any]
+    attachment: str
+    instance: str
+    said: str
+    commands: list[str]
+
+
+SITUATIONS = {
+    "the allocation still runs": Situation(
         {"alloc": "running"},
-        FakeEbs("attached", {INSTANCE: "running"}),
+        "attached",
+        "running",
         "allocation 8f3c2a1b of job mysql-server on client-1 (running) claims it",
         ["nomad job stop -namespace default mysql-server"],
     ),
-    "a claim without a live allocation": (
-        {"alloc": "complete"},
-        FakeEbs("attached", {INSTANCE: "running"}),
-        "(complete) claims it",
-        [COLLECT],
+    "a claim without a live allocation": Situation(
+        {"alloc": "complete"}, "attached", "running", "(complete) claims it", [COLLECT]
     ),
-    "a claim without a live allocation, and no node plugin to unmount": (
+    "a claim without a live allocation, and no node plugin to unmount": Situation(
         {"alloc": "complete", "node_plugin": False},
-        FakeEbs("attached", {INSTANCE: "running"}),
+        "attached",
+        "running",
         "(complete) claims it",
         ["nomad plugin status -verbose ebs"],
     ),
-    "a claim without a live allocation, still mounted on its client": (
-        {"alloc": "complete"},
-        FakeEbs("busy", {INSTANCE: "running"}),
-        "(complete) claims it",
-        [STOP],
+    "a claim without a live allocation, still mounted on its client": Situation(
+        {"alloc": "complete"}, "busy", "running", "(complete) claims it", [STOP]
     ),
-    "the client is lost, its instance runs: it may write": (
+    "the client is lost, its instance runs: it may write": Situation(
         {"alloc": "lost", "client": "down"},
-        FakeEbs("busy", {INSTANCE: "running"}),
+        "busy",
+        "running",
         f"client client-1 (node-0a) is down; its instance {INSTANCE} is running",
         [STOP],
     ),
-    "the client is disconnected, its instance runs: it may write": (
-        {"alloc": "unknown", "client": "disconnected"},
-        FakeEbs("attached", {INSTANCE: "running"}),
-        "is disconnected",
-        [STOP],
+    "the client is disconnected, its instance runs: it may write": Situation(
+        {"alloc": "unknown", "client": "disconnected"}, "attached", "running", "is disconnected", [STOP]
     ),
-    "the client is lost, its instance is stopped": (
-        {"alloc": "lost", "client": "down"},
-        FakeEbs("attached", {INSTANCE: "stopped"}),
-        f"its instance {INSTANCE} is stopped",
-        [COLLECT],
+    "the client is lost, its instance is stopped": Situation(
+        {"alloc": "lost", "client": "down"}, "attached", "stopped", f"its instance {INSTANCE} is stopped", [COLLECT]
     ),
-    "the client is lost, its instance is terminated": (
-        {"alloc": "lost", "client": "down"},
-        FakeEbs("", {INSTANCE: "terminated"}),
-        f"its instance {INSTANCE} is terminated",
-        [COLLECT],
+    "the client is lost, its instance is terminated": Situation(
+        {"alloc": "lost", "client": "down"}, "", "terminated", f"its instance {INSTANCE} is terminated", [COLLECT]
     ),
-    "the client is disconnected with an allocation that is kept for it, its instance is terminated": (
+    "the client is disconnected with an allocation that is kept for it, its instance is terminated": Situation(
         {"alloc": "unknown", "client": "down"},
-        FakeEbs("", {INSTANCE: "terminated"}),
+        "",
+        "terminated",
         "Nomad keeps the allocation for the client until the job's lost_after",
         [PURGE, COLLECT],
     ),
-    "the same, its instance is stopped": (
+    "the same, its instance is stopped": Situation(
         {"alloc": "unknown", "client": "disconnected"},
-        FakeEbs("attached", {INSTANCE: "stopped"}),
+        "attached",
+        "stopped",
         "Nomad keeps the allocation for the client until the job's lost_after",
         [DETACH, PURGE, COLLECT],
     ),
-    "the client is lost, its instance is stopping": (
+    "the client is lost, its instance is stopping": Situation(
         {"alloc": "lost", "client": "down"},
-        FakeEbs("attached", {INSTANCE: "stopping"}),
+        "attached",
+        "stopping",
         f"its instance {INSTANCE} is stopping",
         [f"aws ec2 wait instance-stopped --instance-ids {INSTANCE}"],
     ),
-    "the client died before its node plugin registered, its instance is stopped": (
+    "the client died before its node plugin registered, its instance is stopped": Situation(
         {"alloc": "lost", "client": "down", "node_plugin": False},
-        FakeEbs("attached", {INSTANCE: "stopped"}),
+        "attached",
+        "stopped",
         f"its instance {INSTANCE} is stopped",
         [DETACH, PURGE, COLLECT],
     ),
-    "Nomad has forgotten the client, its instance is stopped": (
+    "Nomad has forgotten the client, its instance is stopped": Situation(
         {"alloc": "lost", "client": ""},
-        FakeEbs("attached", {INSTANCE: "stopped"}),
+        "attached",
+        "stopped",
         f"{VOLUME} is attached to {INSTANCE} as /dev/xvdaa (attached); {INSTANCE} is stopped",
         [DETACH, COLLECT],
     ),
-    "Nomad has forgotten the client, its instance runs": (
-        {"alloc": "lost", "client": ""},
-        FakeEbs("busy", {INSTANCE: "running"}),
-        f"{INSTANCE} is running",
-        [STOP],
+    "Nomad has forgotten the client, its instance runs": Situation(
+        {"alloc": "lost", "client": ""}, "busy", "running", f"{INSTANCE} is running", [STOP]
     ),
-    "no claim, but busy on a running instance": (
-        {},
-        FakeEbs("busy", {INSTANCE: "running"}),
-        f"{VOLUME} is attached to {INSTANCE} as /dev/xvdaa (busy); {INSTANCE} is running",
-        [STOP],
+    "no claim, but busy on a running instance": Situation(
+        {}, "busy", "running", f"{VOLUME} is attached to {INSTANCE} as /dev/xvdaa (busy); {INSTANCE} is running", [STOP]
     ),
-    "no claim, detaching is stuck": (
-        {},
-        FakeEbs("detaching", {INSTANCE: "running"}),
-        "(detaching)",
-        [STOP],
+    "no claim, detaching is stuck": Situation({}, "detaching", "running", "(detaching)", [STOP]),
+    "no claim, attached to a stopped instance": Situation(
+        {}, "attached", "stopped", f"{INSTANCE} is stopped", [DETACH]
     ),
-    "no claim, attached to a stopped instance": (
-        {},
-        FakeEbs("attached", {INSTANCE: "stopped"}),
-        f"{INSTANCE} is stopped",
-        [DETACH],
+    "no claim, attached to a running instance": Situation(
+        {}, "attached", "running", f"{INSTANCE} is running", [DETACH]
     ),
-    "no claim, attached to a running instance": (
-        {},
-        FakeEbs("attached", {INSTANCE: "running"}),
-        f"{INSTANCE} is running",
-        [DETACH],
+    "no claim, attached to a running instance that has unmounted it, being detached": Situation(
+        {"unmounted": True}, "detaching", "running", "(detaching)", [STOP]
     ),
-    "no claim, attached to a running instance that has unmounted it, being detached": (
-        {"unmounted": True},
-        FakeEbs("detaching", {INSTANCE: "running"}),
-        "(detaching)",
-        [STOP],
+    "Nomad has forgotten the client, and EC2 has it attached nowhere": Situation(
+        {"alloc": "lost", "client": ""}, "", "not-found", "(lost) claims it", [COLLECT]
     ),
-    "Nomad has forgotten the client, and EC2 has it attached nowhere": (
-        {"alloc": "lost", "client": ""},
-        FakeEbs("", {}),
-        "(lost) claims it",
-        [COLLECT],
-    ),
-    "EC2 does not answer, and the client is lost": (
+    "EC2 does not answer, and the client is lost": Situation(
         {"alloc": "lost", "client": "down"},
-        FakeEbs("silent", {}),
+        "silent",
+        "not-found",
         "is in an unknown state (EC2 does not say whether it is detached: AccessDenied)",
         [STOP],
     ),
@@ -205,9 +184,9 @@ SITUATIONS: dict[str, tuple[dict[str, Any], FakeEbs, str, list[str]]] = {
 
 @pytest.mark.parametrize("situation", sorted(SITUATIONS))
 def test_the_deadline_names_who_holds_the_volume_and_the_next_commands(nomad: FakeNomad, situation: str) -> None:
-    held, ebs, said, commands = SITUATIONS[situation]
+    held, attachment, instance, said, commands = SITUATIONS[situation]
     hold(nomad, **held)
-    message = failure(nomad, ebs)
+    message = failure(nomad, FakeEbs(attachment, instance))
     assert "nothing was forced" in message
     assert said in message
     assert [line.split("`")[1] for line in message.splitlines() if line.startswith("Next: ")] == commands
@@ -229,7 +208,7 @@ def test_nothing_is_safe_as_long_as_the_instance_may_write(
     nomad: FakeNomad, instance: str, attachment: str, client: str, node_plugin: bool
 ) -> None:
     hold(nomad, alloc="lost", client=client, node_plugin=node_plugin)
-    ebs: Any = FakeEbs(attachment, {INSTANCE: instance})
+    ebs: Any = FakeEbs(attachment, instance)
     usage = inspect_volume(nomad.api, "default", "mysql", VOLUME, ebs)
     steps = [step for plan in recovery_plans(usage, wanted_free=False) for step in plan.steps]
     assert steps
@@ -239,7 +218,7 @@ def test_nothing_is_safe_as_long_as_the_instance_may_write(
 
 def test_a_volume_attached_elsewhere_than_it_is_claimed_is_a_problem_of_its_own(nomad: FakeNomad) -> None:
     hold(nomad, alloc="pending")
-    ebs: Any = FakeEbs("busy", {INSTANCE: "running", OTHER: "running"}, place=OTHER)
+    ebs: Any = FakeEbs("busy", "running", place=OTHER)
     (plan,) = recovery_plans(inspect_volume(nomad.api, "default", "mysql", VOLUME, ebs), wanted_free=False)
     assert f"attached to {OTHER}" in plan.problem
     assert plan.steps[0].command == f"aws ec2 stop-instances --instance-ids {OTHER}"
@@ -292,12 +271,12 @@ def test_what_does_not_use_the_volume_does_not_count(nomad: FakeNomad, other: di
 
 def steps_of(nomad: FakeNomad) -> list[Step]:
     """The steps for a volume that EC2 has attached to the client's instance, which runs."""
-    ebs: Any = FakeEbs("attached", {INSTANCE: "running"})
+    ebs: Any = FakeEbs("attached", "running")
     plans = recovery_plans(inspect_volume(nomad.api, "default", "mysql", VOLUME, ebs), wanted_free=False)
     return [step for plan in plans for step in plan.steps]
 
 
 def test_a_volume_in_use_is_in_order(nomad: FakeNomad) -> None:
     hold(nomad, alloc="running")
-    ebs: Any = FakeEbs("attached", {INSTANCE: "running"})
+    ebs: Any = FakeEbs("attached", "running")
     assert recovery_plans(inspect_volume(nomad.api, "default", "mysql", VOLUME, ebs), wanted_free=False) == []
