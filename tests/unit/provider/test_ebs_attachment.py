@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.provider.resources import volume_release
@@ -54,14 +53,6 @@ def test_a_volume_without_claims_that_ec2_still_holds_is_not_released(
     assert f"{volume} is attached to {instance} as /dev/xvdaa (attached since 20" in str(failed.value)
     ec2.detach_volume(VolumeId=volume, InstanceId=instance)
     release.delete(Context(), "r", state)
-
-
-def test_without_a_region_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    for key in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("AWS_CONFIG_FILE", f"{tmp_path}/none")
-    with pytest.raises(ProviderError, match="Set region, or AWS_REGION"):
-        EbsVolumes(AwsPlace())
 
 
 def test_a_refused_detachment_tells_the_permission_and_the_command(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.ebs import tags
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.provider.functions.found import GetVolumes
 from nomad_stateful.waiting import Context
@@ -12,14 +13,10 @@ from tests.unit.aws import PLACE, REGION
 STACK = "nomad-stateful/dev"
 
 
-def make(ec2: Any, **tags: str) -> str:
-    marked = [{"Key": key.replace("_", "-"), "Value": value} for key, value in tags.items()]
-    made = ec2.create_volume(
-        AvailabilityZone=f"{REGION}a",
-        Size=3,
-        VolumeType="gp3",
-        TagSpecifications=[{"ResourceType": "volume", "Tags": marked}],
-    )
+def make(ec2: Any, **given: str) -> str:
+    marked = tags.listed({key.replace("_", "-"): value for key, value in given.items()})
+    specification: Any = [{"ResourceType": "volume", "Tags": marked}]
+    made = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=3, VolumeType="gp3", TagSpecifications=specification)
     return str(made["VolumeId"])
 
 

@@ -1,6 +1,6 @@
 """Who begins a group is decided once, whoever asks, in whatever order, and however often."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -28,14 +28,9 @@ def test_the_first_decision_holds(record: GroupRecord) -> None:
 
 def test_of_many_at_once_all_get_the_same_decision(record: GroupRecord) -> None:
     proposed = [Decision(f"mysql-server-{number}", ONE.group_id) for number in range(8)]
-    got: list[Decision] = []
-    threads = [threading.Thread(target=lambda one=one: got.append(record.decide(one))) for one in proposed]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(got) == len(proposed)
-    assert set(got) == {record.read()}
+    with ThreadPoolExecutor(len(proposed)) as pool:
+        got = set(pool.map(record.decide, proposed))
+    assert got == {record.read()}
 
 
 def test_each_namespace_and_job_has_its_own(record: GroupRecord, nomad: FakeNomad) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs import snapshots as ebs_snapshots
+from nomad_stateful.ebs import tags
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
 from nomad_stateful.errors import ProviderError
@@ -20,22 +21,20 @@ from tests.unit.aws import PLACE, REGION, THROTTLED, UNLISTED, answers, empty_fi
 
 @pytest.fixture
 def volume_id(ec2: Any) -> str:
-    tags = [{"ResourceType": "volume", "Tags": [{"Key": "team", "Value": "db"}]}]
-    return str(ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1, TagSpecifications=tags)["VolumeId"])
+    tagged = [{"ResourceType": "volume", "Tags": tags.listed({"team": "db"})}]
+    return str(ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1, TagSpecifications=tagged)["VolumeId"])
+
+
+def known(volume_id: str) -> dict[str, Any]:
+    """What is remembered of a volume."""
+    return {"volumeName": "mysql", "volumeId": volume_id, "region": REGION, "accountId": PLACE.account_id}
 
 
 def delete(volume_id: str, *, final: bool = True, protection: VolumeProtection | None = None, **more: Any) -> str:
     """What a deletion tells."""
     told: list[str] = []
     ctx = Context(sink=lambda _severity, message, _urn, _ephemeral: told.append(message))
-    state = {
-        "volumeName": "mysql",
-        "volumeId": volume_id,
-        "finalSnapshot": final,
-        "region": REGION,
-        "accountId": "123456789012",
-        "timeoutS": 1,
-    } | more
+    state = known(volume_id) | {"finalSnapshot": final, "timeoutS": 1} | more
     (protection or VolumeProtection()).delete(ctx, volume_id, state)
     return "\n".join(told)
 
@@ -49,8 +48,7 @@ def test_a_deletion_takes_a_snapshot_with_the_volumes_tags_and_names_it(ec2: Any
     told = delete(volume_id)
     [taken] = snapshots(ec2, volume_id)
     assert f"the contents of volume mysql are in snapshot {taken['SnapshotId']}" in told
-    tags = {tag["Key"]: tag["Value"] for tag in taken["Tags"]}
-    assert (tags["Name"], tags["team"]) == ("mysql", "db")
+    assert {"Name": "mysql", "team": "db"}.items() <= tags.read(taken).items()
 
 
 def test_a_later_deletion_takes_what_was_written_since_an_earlier_one_that_did_not_end(
@@ -100,7 +98,7 @@ def test_a_final_snapshot_is_waited_for_while_ec2_does_not_list_it_or_throttles(
 
 
 def test_volume_and_earlier_snapshots_are_found_on_a_later_page(ec2: Any, volume_id: str) -> None:
-    olds = {"volumeName": "mysql", "volumeId": volume_id, "region": REGION, "accountId": PLACE.account_id}
+    olds = known(volume_id)
     delete(volume_id)
     [earlier] = snapshots(ec2, volume_id)
     with empty_first_pages(ec2):
@@ -112,7 +110,7 @@ def test_volume_and_earlier_snapshots_are_found_on_a_later_page(ec2: Any, volume
 def test_a_volume_that_would_be_replaced_is_refused_as_long_as_it_exists(
     ec2: Any, volume_id: str, planned: Any
 ) -> None:
-    olds = {"volumeName": "mysql", "volumeId": volume_id, "region": REGION, "accountId": "123456789012"}
+    olds = known(volume_id)
     [refused] = VolumeProtection().check(Context(), olds, olds | {"volumeId": planned}).failures
     assert refused.reason.startswith(f"volume mysql is {volume_id}, which would be replaced by an empty one")
     assert VolumeProtection().check(Context(), olds, olds).failures == []
@@ -174,34 +172,18 @@ def test_a_snapshot_that_fails_keeps_the_volume_and_says_why(volume_id: str, mon
 
 
 def test_a_volume_that_moves_is_left_in_aws_without_the_stacks_tags(ec2: Any, volume_id: str) -> None:
-    stack = [
-        {"Key": "nomad-stateful-stack", "Value": "nomad-stateful/dev"},
-        {"Key": "nomad-stateful-snapshots", "Value": "x"},
-    ]
-    ec2.create_tags(Resources=[volume_id], Tags=stack)
-    told: list[str] = []
-    ctx = Context(sink=lambda _severity, message, _urn, _ephemeral: told.append(message))
-    state = {"volumeName": "mysql", "volumeId": volume_id, "finalSnapshot": True, "leaving": True, "region": REGION}
-    for _ in range(2):
-        VolumeProtection().delete(ctx, volume_id, state | {"accountId": "123456789012", "timeoutS": 1})
+    stack = {"nomad-stateful-stack": "nomad-stateful/dev", "nomad-stateful-snapshots": "x"}
+    ec2.create_tags(Resources=[volume_id], Tags=tags.listed(stack))
+    told = [delete(volume_id, leaving=True) for _ in range(2)]
     [found] = ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
-    assert {tag["Key"]: tag["Value"] for tag in found["Tags"]} == {
-        "team": "db",
-        "nomad-stateful-left": "nomad-stateful/dev/mysql",
-    }
+    assert tags.read(found) == {"team": "db", "nomad-stateful-left": "nomad-stateful/dev/mysql"}
     assert snapshots(ec2, volume_id) == []
     assert f"EBS volume {volume_id} stays in AWS" in told[0]
 
 
 @pytest.mark.usefixtures("ec2")
 def test_only_a_volume_that_was_let_go_is_replaced_and_only_by_one_with_contents(volume_id: str) -> None:
-    olds = {
-        "volumeName": "mysql",
-        "volumeId": volume_id,
-        "region": REGION,
-        "accountId": "123456789012",
-        "leaving": True,
-    }
+    olds = known(volume_id) | {"leaving": True}
     news = {**olds, "volumeId": UNKNOWN, "leaving": False}
     assert VolumeProtection().check(Context(), olds, news | {"hasContents": True}).failures == []
     assert VolumeProtection().check(Context(), olds, news | {"hasContents": False}).failures
