@@ -55,27 +55,13 @@ SERVER_ARGUMENTS = (
     *("-h/x", "-h", "/x", "--port=1", "--por=1", "-P1", "--user=root", "-uroot", "--init-file=/x", "--init_f=/x"),
     *("--defaults-file=/x", "--defaults-extra-file=/x", "--no-defaults", "--help", "--print-defaults", "--version"),
     *("--initialize", "--initialize-insecure", "--bootstrap", "--daemonize", "--skip-networking", "--chroot=/x"),
-    *(
-        "--skip-grant-tables",
-        "--skip-name-resolve=0",
-        "--disable-skip-name-resolve",
-        "--skip-ssl",
-        "--ssl=0",
-        "--ssl-ca=x",
-    ),
+    *("--skip-grant-tables", "--skip-name-resolve=0", "--disable-skip-name-resolve", "--skip-ssl", "--ssl=0"),
+    "--ssl-ca=x",
     *("--tls-version=", "--require-secure-transport=OFF", "--auto-generate-certs=OFF", "--", "--=x", "x"),
-    *(
-        "--innodb-data-home-dir=/x",
-        "--innodb_log_group_home_dir=/tmp",
-        "--innodb-undo-directory=../x",
-        "--log-bin=/x/y",
-    ),
-    *(
-        "--log-bin=/x/y",
-        "--relay-log=/var/x",
-        "--loose-innodb-undo-dir=/x",
-        "--innodb-data-file-path=ibdata1:12M;/x/ibdata2:12M",
-    ),
+    *("--innodb-data-home-dir=/x", "--innodb_log_group_home_dir=/tmp", "--innodb-undo-directory=../x"),
+    "--log-bin=/x/y",
+    *("--log-bin=/x/y", "--relay-log=/var/x", "--loose-innodb-undo-dir=/x"),
+    "--innodb-data-file-path=ibdata1:12M;/x/ibdata2:12M",
     *("--innodb-doublewrite-dir=${env.HOME}", "--log-bin-index=/srv/../x"),
 )
 CRONS = (
@@ -83,28 +69,10 @@ CRONS = (
     *("0 3 * * 5-7", "0 0 31 4,6,9,11 *", "0 3 * *", "@never", "0 3 32w * *"),
 )
 POSTGRES_ARGUMENTS = (
-    *(
-        "--data_directory=/x",
-        "--DATA-DIRECTORY=/x",
-        "-D/x",
-        "-D",
-        "/x",
-        "--port=1",
-        "--hba_file=/x",
-        "--config-file=/x",
-    ),
-    *(
-        "--fsync=off",
-        "-c fsync=off",
-        "--single",
-        "--boot",
-        "--help",
-        "--version",
-        "--describe-config",
-        "--",
-        "--=x",
-        "x",
-    ),
+    *("--data_directory=/x", "--DATA-DIRECTORY=/x", "-D/x", "-D", "/x", "--port=1", "--hba_file=/x"),
+    "--config-file=/x",
+    *("--fsync=off", "-c fsync=off", "--single", "--boot", "--help", "--version", "--describe-config", "--", "--=x"),
+    "x",
     *("--ssl=off", "--listen_addresses=*", "--unix_socket_directories=/x", "--synchronous_commit=off"),
 )
 LONG = "2562048h"

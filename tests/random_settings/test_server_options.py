@@ -86,26 +86,12 @@ def test_what_changes_a_decided_variable_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "argument",
     [
-        *(
-            "--max-connections=7",
-            "--skip-log-bin",
-            "--log-bin=binlog",
-            "--log-bin",
-            "--sql-mode=ANSI",
-            "--skip-slave-start",
-        ),
-        *(
-            "--innodb-undo-directory=/srv/undo",
-            "--innodb_data_home_dir=",
-            "--loose-group-replication-x=1",
-            "--version-x=1",
-        ),
-        *(
-            "--innodb-data-file-path=ibdata1:12M:autoextend",
-            "--tmpdir=/tmp",
-            "--log-error=/srv/error.log",
-            "--ssl-cipher=x",
-        ),
+        *("--max-connections=7", "--skip-log-bin", "--log-bin=binlog", "--log-bin", "--sql-mode=ANSI"),
+        "--skip-slave-start",
+        *("--innodb-undo-directory=/srv/undo", "--innodb_data_home_dir=", "--loose-group-replication-x=1"),
+        "--version-x=1",
+        *("--innodb-data-file-path=ibdata1:12M:autoextend", "--tmpdir=/tmp", "--log-error=/srv/error.log"),
+        "--ssl-cipher=x",
     ],
 )
 def test_what_the_program_leaves_open_is_accepted(argument: str) -> None:
