@@ -1,5 +1,6 @@
 """The program's resources, recorded instead of made."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,13 +23,25 @@ ENVIRONMENT = Environment(
     claimant="org/nomad-stateful/test",
 )
 PASSWORD = "drawn-by-the-provider"
+SHARED: dict[str, Any] = {
+    "name": "shared",
+    "provision": "existing",
+    "externalId": "fs-0123456789abcdef0",
+    "accessMode": "multi-node-multi-writer",
+    "fsType": "",
+}
+"""A volume of an EFS that is there."""
+
+
+Resources = dict[str, mocks.MockResourceArgs]
+"""What a program registers, by logical name."""
 
 
 class Recorder(mocks.Mocks):
     """Keeps every registration; answers with the inputs and the outputs that others depend on."""
 
     def __init__(self) -> None:
-        self.resources: dict[str, mocks.MockResourceArgs] = {}
+        self.resources: Resources = {}
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         self.resources[args.name] = args
@@ -64,7 +77,7 @@ def planned(config: dict[str, Any]) -> Plan:
     return plan.of(settings.parse(config), ENVIRONMENT.stack)
 
 
-def record(config: dict[str, Any], adopted: Mapping[str, Adopted] | None = None) -> dict[str, mocks.MockResourceArgs]:
+def record(config: dict[str, Any], adopted: Mapping[str, Adopted] | None = None) -> Resources:
     """Returns every resource of the program under a configuration, by logical name."""
     recorder = Recorder()
     mocks.set_mocks(recorder, project="nomad-stateful", stack="test")
@@ -80,3 +93,14 @@ def record(config: dict[str, Any], adopted: Mapping[str, Adopted] | None = None)
 
     run()
     return recorder.resources
+
+
+def variables(job: mocks.MockResourceArgs) -> dict[str, Any]:
+    """The job's variables, decoded as Nomad would (but for its escapes)."""
+    decoded = {}
+    for name, value in job.inputs["hcl2"]["vars"].items():
+        try:
+            decoded[name] = json.loads(value)
+        except ValueError:
+            decoded[name] = value
+    return decoded

@@ -10,13 +10,13 @@ from pulumi.runtime import config, mocks
 from nomad_stateful.components.account import account_of, in_account
 from nomad_stateful.components.zonal_volumes import ZonalVolumes
 from nomad_stateful.sdk import PluginHealth, Provider
-from tests.unit.program.recorder import Recorder
+from tests.unit.program.recorder import Recorder, Resources
 
 VOLUMES: Any = {"volumes": [{"name": "data", "zone": "us-west-2a", "size_gib": 1}], "driver_tags": {}}
 ACCOUNT = {"region": "us-west-2", "account_id": "123456789012", "aws_config": '{"profile": "prod"}'}
 
 
-def recorded(body: Callable[[], object]) -> dict[str, mocks.MockResourceArgs]:
+def recorded(body: Callable[[], object]) -> Resources:
     """What a program registers, by logical name."""
     recorder = Recorder()
     mocks.set_mocks(recorder)

@@ -6,20 +6,14 @@ import pytest
 
 from nomad_stateful.program import settings
 from nomad_stateful.program.settings.errors import SettingsError
+from tests.unit.program.recorder import SHARED
 
 VOLUMES: list[dict[str, Any]] = [
     {"name": "mysql", "zone": "us-west-2a", "sizeGib": 10},
     {"name": "dumps", "zone": "us-west-2a", "sizeGib": 10},
     {"name": "log", "zone": "us-west-2a", "count": 2, "sizeGib": 1},
     {"name": "read", "zone": "us-west-2a", "sizeGib": 1},
-    {
-        "name": "shared",
-        "plugin": "efs",
-        "provision": "existing",
-        "externalId": "fs-0123456789abcdef0",
-        "accessMode": "multi-node-multi-writer",
-        "fsType": "",
-    },
+    SHARED | {"plugin": "efs"},
 ]
 
 

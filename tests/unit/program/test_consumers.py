@@ -5,11 +5,8 @@ import re
 from typing import Any
 
 import pytest
-from pulumi.runtime import mocks
 
-from tests.unit.program.recorder import PASSWORD, record
-
-Resources = dict[str, mocks.MockResourceArgs]
+from tests.unit.program.recorder import PASSWORD, SHARED, Resources, record, variables
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----"
 SETTINGS: dict[str, Any] = {
@@ -19,14 +16,7 @@ SETTINGS: dict[str, Any] = {
         {"name": "mysql", "zone": "us-west-2a", "sizeGib": 10},
         {"name": "dumps", "zone": "us-west-2a", "sizeGib": 10},
         {"name": "log", "zones": ["us-west-2a", "us-west-2b"], "count": 3, "sizeGib": 1},
-        {
-            "name": "shared",
-            "plugin": "efs",
-            "provision": "existing",
-            "externalId": "fs-0123456789abcdef0",
-            "accessMode": "multi-node-multi-writer",
-            "fsType": "",
-        },
+        SHARED | {"plugin": "efs"},
     ],
     "mysql": {
         "volume": "mysql",
@@ -69,14 +59,6 @@ SETTINGS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def resources() -> Resources:
     return record(SETTINGS)
-
-
-def variables(job: mocks.MockResourceArgs) -> dict[str, Any]:
-    """The job's variables, decoded as Nomad would (but for its escapes)."""
-    return {
-        name: json.loads(value) if value[:1] in "[{0123456789" else value
-        for name, value in job.inputs["hcl2"]["vars"].items()
-    }
 
 
 def items(resources: Resources, name: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 
 from nomad_stateful.program import settings
 from nomad_stateful.program.settings.errors import SettingsError
-from tests.unit.program.recorder import planned, record
+from tests.unit.program.recorder import SHARED, planned, record
 
 
 def config(failover: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -38,13 +38,9 @@ def test_what_could_not_watch_is_refused(failover: dict[str, Any], more: dict[st
 
 
 def test_it_is_refused_where_no_volume_is_on_ebs() -> None:
-    shared = {
-        "name": "shared", "provision": "existing", "externalId": "fs-0123456789abcdef0", "fsType": "",
-        "accessMode": "multi-node-multi-writer",
-    }  # fmt: skip
     plugin = {"id": "efs", "driver": "efs"}
     with pytest.raises(SettingsError, match="failover is set: watches EBS volumes, and the stack has none"):
-        settings.parse(config({}, plugins=[plugin], volumes=[shared], mysql={}) | {"mysql": None})
+        settings.parse(config({}, plugins=[plugin], volumes=[SHARED], mysql={}) | {"mysql": None})
 
 
 def test_the_job_watches_each_registered_ebs_volume() -> None:

@@ -3,17 +3,15 @@
 from typing import Any
 
 import pytest
-from pulumi.runtime import mocks
 
 from nomad_stateful import jobspec as jobs
 from nomad_stateful.program import settings
 from tests.certificates import CERTIFICATE
-from tests.unit.program.recorder import PASSWORD, planned, record
-from tests.unit.program.test_components import SETTINGS, variables
+from tests.unit.program.recorder import PASSWORD, SHARED, Resources, planned, record, variables
+from tests.unit.program.test_components import SETTINGS
 
 _EMPTY = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"
 UNNAMED = {"certificate": _EMPTY, "ca": _EMPTY, "key": "k"}
-Resources = dict[str, mocks.MockResourceArgs]
 ARGUMENT = "--http-endpoint=0.0.0.0:${NOMAD_PORT_metrics}"
 
 
@@ -64,24 +62,12 @@ def test_the_drivers_of_ebs_serve_their_metrics_on_the_port_of_their_service(mea
 
 
 def test_a_driver_without_metrics_of_its_own_is_not_asked_for_them() -> None:
-    config = with_metrics(
-        True, plugins=[{"id": "efs", "driver": "efs"}], volumes=[existing("fs-0123456789abcdef0")], mysql={}
-    )
+    config = with_metrics(True, plugins=[{"id": "efs", "driver": "efs"}], volumes=[SHARED], mysql={})
     del config["mysql"]
     found = record(config)
     assert variables(found["plugin-efs-node"])["metrics"] == {"provider": ""}
     assert "volume-metrics-job" in found
     assert "mysql-metrics-job" not in found
-
-
-def existing(external_id: str) -> dict[str, Any]:
-    return {
-        "name": "shared",
-        "provision": "existing",
-        "externalId": external_id,
-        "accessMode": "multi-node-multi-writer",
-        "fsType": "",
-    }
 
 
 def test_roots_password_is_where_only_the_task_that_makes_the_account_reads_it(measured: Resources) -> None:

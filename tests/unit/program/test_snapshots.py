@@ -6,12 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from pulumi.runtime import mocks
 
 from nomad_stateful.program import settings
 from nomad_stateful.program.settings import SettingsError
 from nomad_stateful.program.settings.snapshots import to_aws
-from tests.unit.program.recorder import record
+from tests.unit.program.recorder import Resources, record
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/12345678-1234-1234-1234-123456789012"
 DAILY = {"name": "daily", "schedule": "0 3 * * *", "keep": 14}
@@ -39,7 +38,7 @@ def refused(*snapshots: dict[str, Any], **volume: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def resources() -> dict[str, mocks.MockResourceArgs]:
+def resources() -> Resources:
     hourly = {"name": "hourly", "schedule": "@hourly", "keep": 24}
     return record(config({**DAILY, "copies": [COPY], "tags": {"tier": "gold"}}, hourly))
 
@@ -50,18 +49,14 @@ def test_without_schedules_nothing_is_new() -> None:
     assert "nomad-stateful-snapshots" not in made["ebs-data-us-west-2a"].inputs["tags"]
 
 
-def test_a_policy_knows_its_volume_by_a_tag_that_no_other_volume_has(
-    resources: dict[str, mocks.MockResourceArgs],
-) -> None:
+def test_a_policy_knows_its_volume_by_a_tag_that_no_other_volume_has(resources: Resources) -> None:
     target = resources["snapshots-of-data"].inputs["policyDetails"]["targetTags"]
     assert target == {"nomad-stateful-snapshots": "nomad-stateful/test/data"}
     assert target.items() <= resources["ebs-data-us-west-2a"].inputs["tags"].items()
     assert "nomad-stateful-snapshots" not in resources["ebs-cache-us-west-2b"].inputs["tags"]
 
 
-def test_schedules_retention_copies_and_tags_are_those_of_the_settings(
-    resources: dict[str, mocks.MockResourceArgs],
-) -> None:
+def test_schedules_retention_copies_and_tags_are_those_of_the_settings(resources: Resources) -> None:
     daily, hourly = resources["snapshots-of-data"].inputs["policyDetails"]["schedules"]
     assert daily == {
         "name": "daily",
@@ -87,7 +82,7 @@ def test_schedules_retention_copies_and_tags_are_those_of_the_settings(
     assert (hourly["retainRule"], hourly["createRule"]) == ({"count": 24}, {"cronExpression": "cron(0 * * * ? *)"})
 
 
-def test_the_role_is_for_the_service_and_this_stack_alone(resources: dict[str, mocks.MockResourceArgs]) -> None:
+def test_the_role_is_for_the_service_and_this_stack_alone(resources: Resources) -> None:
     trust = json.loads(resources["snapshots-role"].inputs["assumeRolePolicy"])["Statement"][0]
     assert trust["Principal"] == {"Service": "dlm.amazonaws.com"}
     assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": "123456789012"}
