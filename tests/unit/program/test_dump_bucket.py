@@ -1,7 +1,6 @@
 """Copies of the dumps in S3: what is refused, what is made for them, and what the jobs are told."""
 
 import json
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from nomad_stateful.program import settings
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import dump_bucket as preflight
 from nomad_stateful.program.settings.dump_bucket import DumpBucket
+from tests.unit.program.answers import answered
 from tests.unit.program.recorder import planned, record
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
@@ -155,28 +155,18 @@ def test_what_cannot_be_is_refused_with_its_key(s3: dict[str, Any], key: str, sa
     assert said in problem.rule
 
 
-def answer(value: dict[str, Any] | Exception) -> Future[dict[str, Any]]:
-    """What S3 said."""
-    future: Future[dict[str, Any]] = Future()
-    if isinstance(value, Exception):
-        future.set_exception(value)
-    else:
-        future.set_result(value)
-    return future
-
-
 @pytest.mark.parametrize("key", ["mysql.backup.s3", "mysql.pointInTime.s3"])
 def test_a_given_bucket_that_is_not_there_or_elsewhere_is_told_at_preview(key: str) -> None:
     given = config({"bucket": "given"} if key == "mysql.backup.s3" else None)
     if key == "mysql.pointInTime.s3":
         given["mysql"]["pointInTime"] = {"s3": {"bucket": "given"}}
     wanted = planned(given)
-    (missing,) = preflight.problems(wanted, "us-west-2", {key: answer(CallError("there is no bucket 'given'"))})
+    (missing,) = preflight.problems(wanted, "us-west-2", {key: answered(CallError("there is no bucket 'given'"))})
     assert (missing.key, missing.value) == (f"{key}.bucket", "given")
     assert "there is no bucket 'given'" in missing.rule
-    (elsewhere,) = preflight.problems(wanted, "us-west-2", {key: answer({"bucketRegion": "eu-central-1"})})
+    (elsewhere,) = preflight.problems(wanted, "us-west-2", {key: answered({"bucketRegion": "eu-central-1"})})
     assert (elsewhere.key, elsewhere.remedy) == (f"{key}.region", "set it to eu-central-1")
-    assert preflight.problems(wanted, "eu-central-1", {key: answer({"bucketRegion": "eu-central-1"})}) == []
+    assert preflight.problems(wanted, "eu-central-1", {key: answered({"bucketRegion": "eu-central-1"})}) == []
 
 
 def test_a_bucket_that_is_made_is_not_asked_for() -> None:

@@ -1,7 +1,6 @@
 """Which versions of Nomad are refused before anything is created, and with which reason."""
 
 import re
-from concurrent.futures import Future
 from typing import Any
 
 import pulumi
@@ -10,7 +9,7 @@ import pytest
 from nomad_stateful.program import settings
 from nomad_stateful.program.preflight import check as preflight
 from nomad_stateful.program.settings import SettingsError
-from tests.unit.program.owners import nobodys
+from tests.unit.program.answers import NODE, Answers
 from tests.unit.program.recorder import planned
 
 CONFIG: dict[str, Any] = {
@@ -18,44 +17,6 @@ CONFIG: dict[str, Any] = {
     "plugins": [{"id": "aws-ebs0", "driver": "ebs", "version": "v1.48.0", "taskDriver": "docker"}],
     "volumes": [{"name": "data", "zone": "us-west-2a", "sizeGib": 1}],
 }
-NODE = {
-    "id": "1",
-    "zone": "us-west-2a",
-    "status": "ready",
-    "eligibility": "eligible",
-    "datacenter": "dc1",
-    "nodePool": "default",
-    "drivers": ["docker"],
-    "cpuMhz": 4000,
-    "memoryMib": 4000,
-}
-
-
-def _answer(value: dict[str, Any]) -> "Future[dict[str, Any]]":
-    future: Future[dict[str, Any]] = Future()
-    future.set_result(value)
-    return future
-
-
-class _Answers:
-    """What AWS and Nomad answer."""
-
-    def __init__(self, servers: dict[str, str], nodes: list[dict[str, Any]]) -> None:
-        self.identity = _answer({"accountId": "123456789012", "arn": "arn:aws:iam::123456789012:user/x"})
-        self.zones = _answer({"names": ["us-west-2a"], "region": "us-west-2"})
-        self.plugins = _answer({})
-        self.cluster = _answer(
-            {
-                "version": "",
-                "servers": [{"name": name, "version": version} for name, version in servers.items()],
-                "nodes": nodes,
-                "zones": ["us-west-2a"],
-            }
-        )
-
-    def call(self, function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
-        placed = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}
-        return _answer(nobodys(args) if function.endswith("getOwners") else {"outputs": {}, "volumes": [], **placed})
 
 
 def refused(
@@ -65,7 +26,9 @@ def refused(
     nodes = [NODE | {"name": "other", "version": "2.0.5"}]
     nodes += [NODE | {"name": name, "version": version} | node for name, version in clients.items()]
     config = CONFIG | ({"placement": placement} if placement else {})
-    prefetch: Any = _Answers(servers, nodes)
+    prefetch: Any = Answers(
+        servers=[{"name": name, "version": version} for name, version in servers.items()], nodes=nodes
+    )
     try:
         preflight.check(settings.parse(config), planned(config), prefetch)
     except SettingsError as error:

@@ -11,6 +11,7 @@ from nomad_stateful.program.prefetch import Prefetch
 from nomad_stateful.program.preflight import check
 from nomad_stateful.program.preflight import ownership as preflight_ownership
 from nomad_stateful.program.preflight.ownership import Known, Verdict
+from tests.unit.program.answers import answered
 from tests.unit.program.recorder import planned
 
 OURS = "organization/nomad-stateful/ours"
@@ -112,13 +113,6 @@ def test_the_users_of_a_volume_that_is_nobodys_are_asked_for_and_told() -> None:
     known = state(("nomad:index/csiVolumeRegistration:CsiVolumeRegistration", {"volumeId": "data"}))
     assert check._owners(cast("Prefetch", Asking()), parsed, known, first) == first.result()
     assert len(asked) == 1
-
-
-def answered(answer: dict[str, Any]) -> "Future[dict[str, Any]]":
-    """A call that has its answer."""
-    call: Future[dict[str, Any]] = Future()
-    call.set_result(answer)
-    return call
 
 
 def test_what_another_stack_claims_is_refused_also_where_the_state_has_it_and_where_it_is_adopted() -> None:

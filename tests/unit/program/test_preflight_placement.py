@@ -12,8 +12,9 @@ from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import placement as preflight_placement
 from nomad_stateful.program.settings import Problem
 from nomad_stateful.sdk import Cluster, ClusterNode
+from tests.unit.program import answers
 
-PLACED = {"jobId": "", "notChecked": "", "refused": "", "registeredToo": False, "failures": []}
+PLACED = {"jobId": "", **answers.PLACED}
 ZONE = "${attr.platform.aws.placement.availability-zone}"
 
 
@@ -50,13 +51,9 @@ BOTH = cluster(node("a"), node("b", "us-west-2b"))
 
 
 def answered(job: str, answer: Any) -> preflight_placement.PlannedJob:
-    future: Future[dict[str, Any]] = Future()
-    if isinstance(answer, Exception):
-        future.set_exception(answer)
-    else:
-        future.set_result(PLACED | answer)
     (wanted,) = [one for one in jobs(config(consumers=[sharded()])) if one.job_id == job]
-    return preflight_placement.PlannedJob(wanted, future)
+    call = answers.answered(answer if isinstance(answer, Exception) else PLACED | answer)
+    return preflight_placement.PlannedJob(wanted, call)
 
 
 def failing(part: str, missing: int = 1, clients: int = 2, **counts: Any) -> dict[str, Any]:
@@ -260,9 +257,7 @@ class Scheduler:
 
     def call(self, _function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
         self.jobs += [line.split('"')[1] for line in args["jobspec"].splitlines() if line.startswith("  id ")]
-        future: Future[dict[str, Any]] = Future()
-        future.set_result(PLACED | self.answer)
-        return future
+        return answers.answered(PLACED | self.answer)
 
 
 @pytest.mark.parametrize(

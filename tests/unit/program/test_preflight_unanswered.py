@@ -1,17 +1,15 @@
 """What preflight could not ask is an error: it never goes on as if the answer had been the good one."""
 
-from concurrent.futures import Future
 from typing import Any
 
 import pulumi
 import pytest
 
 from nomad_stateful.program import settings
-from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import check as preflight
 from nomad_stateful.program.preflight import dump_bucket
 from nomad_stateful.program.settings import SettingsError
-from tests.unit.program.owners import nobodys
+from tests.unit.program.answers import Answers
 from tests.unit.program.recorder import planned
 
 SCHEDULES = [{"name": "daily", "schedule": "0 3 * * *", "keep": 7}]
@@ -33,20 +31,6 @@ CONFIG: dict[str, Any] = {
     "agentImage": "example/nomad-stateful-agent:1.0",
     "mysql": {"volume": "data", "backup": {"volume": "dumps", "s3": {"bucket": "given"}}},
 }
-NODE = {
-    "id": "1",
-    "name": "c1",
-    "version": "2.0.5",
-    "zone": "us-west-2a",
-    "status": "ready",
-    "eligibility": "eligible",
-    "datacenter": "dc1",
-    "nodePool": "default",
-    "drivers": ["docker"],
-    "cpuMhz": 4000,
-    "memoryMib": 4000,
-}
-CLUSTER = {"version": "", "servers": [{"name": "s1", "version": "2.0.5"}], "nodes": [NODE], "zones": ["us-west-2a"]}
 QUESTIONS = {
     "aws:ebs/getSnapshot:getSnapshot",
     "aws:ebs/getVolume:getVolume",
@@ -59,36 +43,6 @@ QUESTIONS = {
     "pulumi:pulumi:readStackResourceOutputs",
 }
 AT_ONCE = {"identity", "zones", "cluster", "plugins"}
-
-
-class Answers:
-    """AWS and Nomad, as preflight asks them: all is well, but for one question that is not answered."""
-
-    def __init__(self, unanswered: str = "") -> None:
-        self._unanswered = unanswered
-        self.asked: set[str] = set()
-        self.identity = self._answer(
-            "identity", {"accountId": "123456789012", "arn": "arn:aws:iam::123456789012:user/x"}
-        )
-        self.zones = self._answer("zones", {"names": ["us-west-2a"], "region": "us-west-2"})
-        self.plugins = self._answer("plugins", {})
-        self.cluster = self._answer("cluster", CLUSTER)
-
-    def _answer(self, question: str, value: dict[str, Any]) -> "Future[dict[str, Any]]":
-        future: Future[dict[str, Any]] = Future()
-        if question == self._unanswered:
-            future.set_exception(CallError("RequestLimitExceeded: Request limit exceeded"))
-        else:
-            future.set_result(value)
-        return future
-
-    def call(self, function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
-        self.asked.add(function)
-        placed = {"notChecked": "", "refused": "", "registeredToo": False, "failures": []}
-        registered: dict[str, Any] = {"tasks": [], "failingRuns": []}
-        known = {"availabilityZone": "us-west-2a", "bucketRegion": "us-west-2", "outputs": {}, "volumes": []}
-        value = nobodys(args) if function.endswith("getOwners") else {**known, **placed, **registered}
-        return self._answer(function, value)
 
 
 @pytest.fixture(autouse=True)

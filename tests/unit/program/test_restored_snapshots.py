@@ -1,6 +1,5 @@
 """Volumes that are made from snapshots: of which volume and stack each is, and whose are refused."""
 
-from concurrent.futures import Future
 from typing import Any
 
 import pulumi
@@ -10,6 +9,7 @@ from nomad_stateful.program import settings
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import restored_snapshots as preflight
 from nomad_stateful.program.preflight import volumes
+from tests.unit.program.answers import Unanswered, answered
 from tests.unit.program.recorder import planned
 from tests.unit.program.test_volume_changes import BASE
 
@@ -27,12 +27,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def refused(tags: dict[str, str] | Exception, *, own: str = "", state: str = "completed", **volume: Any) -> list[str]:
     """What is refused where EC2 knows the snapshot with these tags."""
-    answer: Future[dict[str, Any]] = Future()
-    if isinstance(tags, Exception):
-        answer.set_exception(tags)
-    else:
-        known = {"snapshotId": SNAPSHOT, "volumeId": SOURCE, "startTime": "2026-11-22T03:00:00Z", "state": state}
-        answer.set_result({**known, "tags": tags})
+    known = {"snapshotId": SNAPSHOT, "volumeId": SOURCE, "startTime": "2026-11-22T03:00:00Z", "state": state}
+    answer = answered(tags if isinstance(tags, Exception) else {**known, "tags": tags})
     new = volumes.judge(planned({**BASE, "volumes": [{**RESTORED, **volume}]}), {}).new
     return [str(one) for one in preflight.problems(new, STACK, {own}, {SNAPSHOT: answer})]
 
@@ -100,17 +96,9 @@ def test_what_the_driver_restores_needs_the_drivers_tag_which_snapshots_do_not_h
 
 
 def test_each_snapshot_is_asked_for_once_and_a_set_is_refused_once() -> None:
-    class Asked:
-        def __init__(self) -> None:
-            self.calls: list[Any] = []
-
-        def call(self, function: str, args: Any) -> Future[dict[str, Any]]:
-            self.calls.append((function, args))
-            return Future()
-
     of_set: dict[str, Any] = {"zone": None, "zones": ["us-west-2a"], "count": 3}
     wanted = planned({**BASE, "volumes": [{**RESTORED, **of_set}, {**RESTORED, "name": "b"}]})
-    prefetch: Any = Asked()
+    prefetch: Any = Unanswered()
     preflight.ask(volumes.judge(wanted, {}).new, prefetch)
     filters = [{"name": "snapshot-id", "values": [SNAPSHOT]}]
     assert prefetch.calls == [("aws:ebs/getSnapshot:getSnapshot", {"filters": filters})]

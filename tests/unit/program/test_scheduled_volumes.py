@@ -1,16 +1,15 @@
 """Snapshots on schedule of EBS volumes that Pulumi does not make: their tag, and what is refused."""
 
 import json
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from pulumi.runtime import mocks
 
 from nomad_stateful.program import settings
 from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import scheduled_volumes as preflight
-from tests.unit.program.recorder import planned, record
+from tests.unit.program.answers import Unanswered, answered
+from tests.unit.program.recorder import Resources, planned, record
 
 EBS = "vol-0000000000000000d"
 KEY = "nomad-stateful-snapshots"
@@ -24,7 +23,7 @@ def config(*volumes: dict[str, Any], driver: str = "ebs", **more: Any) -> dict[s
     return {"clientRole": "nomad-client", "plugins": [{"id": "csi", "driver": driver, **more}], "volumes": [*volumes]}
 
 
-def tags(*volumes: dict[str, Any]) -> dict[str, mocks.MockResourceArgs]:
+def tags(*volumes: dict[str, Any]) -> Resources:
     """The tags that are given to volumes of others, by name."""
     return {name: one for name, one in record(config(*volumes)).items() if one.typ == "aws:ec2/tag:Tag"}
 
@@ -69,47 +68,34 @@ def test_other_storage_has_no_schedules(volume: dict[str, Any], driver: str) -> 
     assert f"AWS takes no snapshots of volumes of the {driver} driver" in problem.rule
 
 
-def answered(value: dict[str, Any] | Exception) -> list[str]:
+def said_of(value: dict[str, Any] | Exception) -> list[str]:
     """What is refused where EC2 answers this about the existing volume."""
-    future: Future[dict[str, Any]] = Future()
-    if isinstance(value, Exception):
-        future.set_exception(value)
-    else:
-        future.set_result(value)
     wanted = planned(config({**EXISTING, "snapshots": [DAILY]}))
-    return [str(one) for one in preflight.problems(wanted, STACK, "us-west-2", {"ledger": future})]
+    return [str(one) for one in preflight.problems(wanted, STACK, "us-west-2", {"ledger": answered(value)})]
 
 
 @pytest.mark.parametrize("holder", [{}, {KEY: f"{STACK}/ledger"}, {KEY: f"{STACK}/under-another-name"}, {"Name": "x"}])
 def test_a_volume_without_the_tag_of_another_stack_is_scheduled(holder: dict[str, str]) -> None:
-    assert answered({"tags": holder, "availabilityZone": "us-west-2a"}) == []
+    assert said_of({"tags": holder, "availabilityZone": "us-west-2a"}) == []
 
 
 @pytest.mark.parametrize("holder", ["others/prod/ledger", f"{STACK}-2/ledger"])
 def test_a_volume_that_another_stack_schedules_is_refused_with_that_stacks_name(holder: str) -> None:
-    (said,) = answered({"tags": {KEY: holder}, "availabilityZone": "us-west-2a"})
+    (said,) = said_of({"tags": {KEY: holder}, "availabilityZone": "us-west-2a"})
     assert f"volumes.ledger.snapshots is of {EBS}: it has the tag {KEY}: {holder}" in said
     assert f"aws ec2 delete-tags --resources {EBS} --tags Key={KEY}" in said
 
 
 def test_a_volume_that_ec2_does_not_return_or_that_is_elsewhere_is_refused() -> None:
-    (missing,) = answered(CallError("Your query returned no results"))
+    (missing,) = said_of(CallError("Your query returned no results"))
     assert f"volumes.ledger.externalId is {EBS}" in missing
     assert "EC2 does not return it in us-west-2: Your query returned no results" in missing
-    (elsewhere,) = answered({"availabilityZone": "us-west-2b"})
+    (elsewhere,) = said_of({"availabilityZone": "us-west-2b"})
     assert f"volumes.ledger.zone is us-west-2a: {EBS} is in us-west-2b" in elsewhere
 
 
 def test_only_existing_volumes_with_schedules_are_asked_for() -> None:
-    class Asked:
-        def __init__(self) -> None:
-            self.calls: list[Any] = []
-
-        def call(self, function: str, args: Any) -> Future[dict[str, Any]]:
-            self.calls.append((function, args))
-            return Future()
-
-    prefetch: Any = Asked()
+    prefetch: Any = Unanswered()
     scheduled = {"snapshots": [DAILY]}
     volumes = (
         {**EXISTING, **scheduled},

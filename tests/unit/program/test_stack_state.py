@@ -10,6 +10,7 @@ from nomad_stateful.program.prefetch import CallError
 from nomad_stateful.program.preflight import clients, stack_state
 from nomad_stateful.program.settings import SettingsError
 from nomad_stateful.sdk import Cluster, ClusterNode
+from tests.unit.program.answers import NODE, answered
 from tests.unit.program.recorder import planned
 
 GUARD = {"type": "nomad-csi:index:VolumeGuard", "outputs": {"volumeName": "data[0]", "zone": "us-west-2b"}}
@@ -37,12 +38,8 @@ class Engine:
 
     def call(self, function: str, args: dict[str, Any]) -> "Future[dict[str, Any]]":
         self.calls.append((function, args))
-        answer: Future[dict[str, Any]] = Future()
-        if self.refuses:
-            answer.set_exception(CallError(self.refuses))
-        else:
-            answer.set_result({"outputs": {str(number): one for number, one in enumerate(self.resources)}})
-        return answer
+        outputs = {str(number): one for number, one in enumerate(self.resources)}
+        return answered(CallError(self.refuses) if self.refuses else {"outputs": outputs})
 
 
 @pytest.fixture(autouse=True)
@@ -91,10 +88,7 @@ def empty_zone(monkeypatch: pytest.MonkeyPatch, *state: dict[str, Any]) -> tuple
             "volumes": [{"name": "data", "count": 1, "zones": ["us-west-2b"], "sizeGib": 1}],
         }
     )
-    node: dict[str, Any] = {"id": "1", "name": "c", "version": "1.11.3", "status": "ready", "eligibility": "eligible"}
-    node |= {"zone": "us-west-2a", "datacenter": "dc1", "nodePool": "default", "drivers": []}
-    node |= {"cpuMhz": 4000, "memoryMib": 4000}
-    cluster = Cluster.of({"version": "1.11.3", "servers": [], "nodes": [node], "zones": ["us-west-2a"]})
+    cluster = Cluster.of({"version": "2.0.5", "servers": [], "nodes": [NODE], "zones": ["us-west-2a"]})
     assert isinstance(cluster.nodes[0], ClusterNode)
     refused = clients.without_client(wanted, cluster, Engine(*state))  # type: ignore[arg-type]
     return [str(problem) for problem in refused], warned
