@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nomad_stateful.program import settings
 from nomad_stateful.program.settings import SettingsError
 from tests.unit.program.recorder import planned
 from tests.unit.program.stack_files import FILES, stack
@@ -44,6 +45,11 @@ def repeated(config: dict[str, Any]) -> list[str]:
     """Returns the keys that change nothing."""
     plan = plan_of(config)
     return [".".join(map(str, keys)) for keys in keys_in(config) if plan_of(without(config, keys)) == plan]
+
+
+def test_there_is_an_example_for_each_driver() -> None:
+    stacks = [settings.parse(stack(file)) for file in FILES if file.parent.name == "examples"]
+    assert {plugin.driver for one in stacks for plugin in one.plugins} == {"ebs", "efs", "democratic-csi", "hostpath"}
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
