@@ -97,14 +97,6 @@ def test_a_job_that_is_not_there_is_told_at_once_with_the_remedy(plugin: PluginP
         plugin.create(TYPE, INPUTS)
 
 
-def test_a_changed_trigger_waits_again_and_a_changed_job_replaces(plugin: PluginProcess) -> None:
-    state = INPUTS | {"allocationId": "a1", "nodeName": "client-1"}
-    changed = plugin.diff(TYPE, "default/db/g", state, INPUTS, INPUTS | {"triggers": {"job": "8"}})
-    assert list(changed.detailed) == ["triggers.job"]
-    assert not changed.replaces
-    assert plugin.diff(TYPE, "default/db/g", state, INPUTS, INPUTS | {"jobId": "other"}).replaces == ["jobId"]
-
-
 def test_a_refresh_follows_the_job_to_its_new_client_and_forgets_a_job_that_is_gone(
     nomad: FakeNomad, plugin: PluginProcess
 ) -> None:

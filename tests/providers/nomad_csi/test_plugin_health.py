@@ -200,14 +200,6 @@ def test_check_fills_in_the_defaults(plugin: PluginProcess) -> None:
     assert checked.inputs.props == INPUTS | {"zones": [], "zoneKeys": [], "timeoutS": 300}
 
 
-def test_a_changed_trigger_is_an_update_and_a_changed_plugin_a_replacement(plugin: PluginProcess) -> None:
-    state = INPUTS | {"controllersHealthy": 1, "zonesHealthy": {"a": 1, "b": 1}}
-    assert not plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS).changed
-    triggered = plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS | {"triggers": {"job": "2"}})
-    assert (triggered.detailed, triggered.replaces) == ({"triggers.job": "ADD"}, [])
-    assert plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS | {"pluginId": "efs"}).replaces == ["pluginId"]
-
-
 def test_a_plugin_a_refresh_found_unhealthy_is_waited_for_again(plugin: PluginProcess) -> None:
     state = INPUTS | {"controllersHealthy": 1, "zonesHealthy": {"a": 1}}
     assert plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS).detailed == {"zonesHealthy": "UPDATE"}

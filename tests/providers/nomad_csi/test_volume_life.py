@@ -1,4 +1,4 @@
-"""VolumeGuard, VolumeProtection and VolumeGrowth over gRPC."""
+"""VolumeGuard and VolumeGrowth over gRPC."""
 
 from typing import Any
 
@@ -6,10 +6,9 @@ import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.fake_nomad import FakeNomad
-from tests.providers.harness import Failed, PluginProcess
+from tests.providers.harness import PluginProcess
 
 GUARD = "nomad-csi:index:VolumeGuard"
-PROTECTION = "nomad-csi:index:VolumeProtection"
 GROWTH = "nomad-csi:index:VolumeGrowth"
 VOLUME: dict[str, Any] = {"volumeName": "mysql", "zone": "us-west-2a", "sizeGib": 1}
 SIZE: dict[str, Any] = {"volumeId": "mysql", "sizeGib": 1}
@@ -36,11 +35,6 @@ def test_a_refusal_does_not_need_ec2(plugin: PluginProcess) -> None:
     assert "EBS volumes cannot move" in plugin.check(GUARD, VOLUME | {"zone": "us-west-2b"}, old).reasons
 
 
-def test_a_guard_is_not_imported(plugin: PluginProcess) -> None:
-    with pytest.raises(Failed, match="cannot be imported"):
-        plugin.read(GUARD, "g")
-
-
 def test_a_size_plans_an_update_that_may_restart_the_consumer(nomad: FakeNomad, plugin: PluginProcess) -> None:
     inputs = plugin.check(GROWTH, SIZE).inputs.props
     made = plugin.create(GROWTH, inputs)
@@ -54,11 +48,6 @@ def test_a_size_plans_an_update_that_may_restart_the_consumer(nomad: FakeNomad, 
     assert nomad.requested("PUT") == []
 
 
-def test_the_secrets_of_a_registration_stay_secret(plugin: PluginProcess) -> None:
-    inputs = plugin.check(GROWTH, SIZE | {"secrets": {"key": "value"}}).inputs.props
-    assert "secrets" in plugin.create(GROWTH, inputs).outputs.secrets
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -69,13 +58,3 @@ def test_the_secrets_of_a_registration_stay_secret(plugin: PluginProcess) -> Non
 )
 def test_bad_inputs_are_refused_with_key_and_value(plugin: PluginProcess, change: dict[str, Any], reason: str) -> None:
     assert reason in plugin.check(GROWTH, SIZE | change).reasons
-
-
-def test_another_volume_replaces_the_protection_and_nothing_else_does(plugin: PluginProcess) -> None:
-    inputs = plugin.check(PROTECTION, {"volumeName": "mysql", "volumeId": "vol-1"}).inputs.props
-    made = plugin.create(PROTECTION, inputs)
-    assert made["volumeId"] == "vol-1"
-    diff = plugin.diff(PROTECTION, made.id, inputs, inputs, inputs | {"volumeId": "vol-2"})
-    assert diff.replaces == ["volumeId"]
-    assert plugin.diff(PROTECTION, made.id, inputs, inputs, inputs | {"finalSnapshot": False}).replaces == []
-    plugin.delete(PROTECTION, made.id, inputs | {"finalSnapshot": False})

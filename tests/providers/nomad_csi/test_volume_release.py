@@ -46,16 +46,6 @@ def test_each_creation_has_a_release_id_of_its_own(plugin: PluginProcess) -> Non
     assert plugin.create(TYPE, INPUTS)["releaseId"] != plugin.create(TYPE, INPUTS)["releaseId"]
 
 
-@pytest.mark.parametrize("key", ["volumeId", "namespace", "externalId", "registrationId", "consumerJobId"])
-@pytest.mark.parametrize("value", ["other", UNKNOWN])
-def test_another_volume_or_registration_replaces_the_release_old_one_first(
-    plugin: PluginProcess, key: str, value: Any
-) -> None:
-    diff = plugin.diff(TYPE, "r1", STATE, INPUTS, INPUTS | {key: value})
-    assert diff.replaces == [key]
-    assert diff.delete_before_replace
-
-
 @pytest.mark.parametrize("change", [{"timeoutS": 9}, {"region": "eu-west-1"}, {"backend": "ebs"}])
 def test_how_to_wait_changes_in_place_and_keeps_the_release_id(plugin: PluginProcess, change: dict[str, Any]) -> None:
     diff = plugin.diff(TYPE, "r1", STATE, INPUTS, INPUTS | change)
