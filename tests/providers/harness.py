@@ -85,7 +85,8 @@ class DiffResult:
 class Resource:
     id: str
     outputs: Properties
-    inputs: Properties | None = None
+    inputs: Properties = field(default_factory=lambda: Properties({}, set()))
+    """What a refresh or an import found, and nothing else has."""
 
     def __getitem__(self, key: str) -> Any:
         return self.outputs.props[key]
@@ -238,6 +239,12 @@ class PluginProcess:
             return None
         outputs, found = Properties(*unmarshal(response.properties)), Properties(*unmarshal(response.inputs))
         return Resource(response.id, outputs, found)
+
+    def found(self, token: str, id: str, inputs: Props | None = None, state: Props | None = None) -> Resource:
+        """The resource as it is, which is not gone."""
+        read = self.read(token, id, inputs, state)
+        assert read is not None
+        return read
 
     def delete(self, token: str, id: str, state: Props, name: str = "it", timeout_s: float = 0) -> None:
         request = provider_pb2.DeleteRequest(id=id, urn=urn(token, name), properties=marshal(state), timeout=timeout_s)

@@ -50,7 +50,6 @@ class Life:
         read = self.plugin.read(self.token, self.id, self.inputs, self.state, self.name)
         if read is None:
             return False
-        assert read.inputs is not None
         self.inputs, self.state = read.inputs.props, read.outputs.props
         return True
 
@@ -58,7 +57,6 @@ class Life:
         read = self.plugin.read(self.token, id, name=self.name)
         if read is None:
             return False
-        assert read.inputs is not None
         self.id, self.inputs, self.state = read.id, read.inputs.props, read.outputs.props
         return True
 

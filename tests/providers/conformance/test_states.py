@@ -152,14 +152,10 @@ def test_a_state_of_one_is_unchanged_under_the_other(sides: Sides, writer: str, 
     made = wrote.plugin.create(subject.token, inputs)
     assert changes(reads, subject, made, inputs, program) == {}, "as it was made"
 
-    found = wrote.plugin.read(subject.token, made.id, inputs, made.outputs.props)
-    assert found is not None
-    assert found.inputs is not None
+    found = wrote.plugin.found(subject.token, made.id, inputs, made.outputs.props)
     assert changes(reads, subject, found, found.inputs.props, program) == {}, "after the one refreshed it"
 
-    refreshed = reads.plugin.read(subject.token, made.id, inputs, made.outputs.props)
-    assert refreshed is not None
-    assert refreshed.inputs is not None
+    refreshed = reads.plugin.found(subject.token, made.id, inputs, made.outputs.props)
     assert refreshed.id == made.id
     for name, world in (("the other", reads), ("the one again", wrote)):
         assert changes(world, subject, refreshed, refreshed.inputs.props, program) == {}, f"after a refresh, {name}"
@@ -206,8 +202,7 @@ def test_both_keep_the_same(sides: Sides, variant: str) -> None:
         world.reset()
         inputs = checked(world, subject, given(world, variant))
         made = world.plugin.create(subject.token, inputs)
-        found = world.plugin.read(subject.token, made.id, inputs, made.outputs.props)
-        assert found is not None
+        found = world.plugin.found(subject.token, made.id, inputs, made.outputs.props)
         outputs = [visible(one.outputs.props) for one in (made, found)]
         kept.append([visible(inputs), *({k: v for k, v in one.items() if k not in WHEN | {"id"}} for one in outputs)])
     for what, theirs, ours in zip(("inputs", "outputs", "after a refresh"), *kept, strict=True):

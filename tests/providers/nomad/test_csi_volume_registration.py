@@ -99,10 +99,8 @@ def test_a_volume_is_registered_read_and_deregistered(plugin: PluginProcess, csi
     assert (volume["capacityMin"], volume["capacityMinBytes"]) == ("1.0 GiB", 2**30)
     assert (volume["mountOptions"], volume.outputs.secrets) == (mount, {"secrets"})
     assert not plugin.diff(REGISTRATION, name, volume.outputs.props, inputs, inputs).changed
-    found = plugin.read(REGISTRATION, name, inputs, volume.outputs.props)
-    assert found is not None
+    found = plugin.found(REGISTRATION, name, inputs, volume.outputs.props)
     assert found.outputs.props == volume.outputs.props
-    assert found.inputs is not None
     assert found.inputs.props == inputs
     plugin.delete(REGISTRATION, name, volume.outputs.props)
     assert plugin.read(REGISTRATION, name, inputs, volume.outputs.props) is None
@@ -131,9 +129,7 @@ def test_a_change_behind_our_back_shows_in_a_refresh(
     reader = {"AccessMode": READER["accessMode"], "AttachmentMode": READER["attachmentMode"]}
     record["RequestedCapabilities"] = [*record["RequestedCapabilities"], reader]
     agent.api.put(f"volume/csi/{name}", {"Volumes": [record]})
-    found = plugin.read(REGISTRATION, name, inputs, volume.outputs.props)
-    assert found is not None
-    assert found.inputs is not None
+    found = plugin.found(REGISTRATION, name, inputs, volume.outputs.props)
     assert READER in found.inputs["capabilities"]
     assert plugin.diff(REGISTRATION, name, found.outputs.props, found.inputs.props, inputs).changed
     plugin.delete(REGISTRATION, name, volume.outputs.props)
@@ -155,10 +151,8 @@ def test_a_refused_update_ends_at_once(plugin: PluginProcess, csi_plugin: str, n
 def test_an_import_takes_id_and_namespace(plugin: PluginProcess, csi_plugin: str, name: str) -> None:
     inputs = checked(plugin, **inputs_for(name, topologyRequest=required(ZONE), context={"a": "b"}))
     plugin.create(REGISTRATION, inputs)
-    found = plugin.read(REGISTRATION, f"{name}@default")
-    assert found is not None
+    found = plugin.found(REGISTRATION, f"{name}@default")
     assert found.id == name
-    assert found.inputs is not None
     # An import leaves what is no property of the volume unset, as the official plugin does.
     changes = plugin.diff(REGISTRATION, name, found.outputs.props, found.inputs.props, inputs)
     assert (list(changes.detailed), changes.replaces) == (["deregisterOnDestroy"], [])

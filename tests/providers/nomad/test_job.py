@@ -94,10 +94,8 @@ def test_a_job_is_registered_read_and_removed(plugin: PluginProcess, agent: Agen
     assert (job["region"], job["datacenters"], job["version"]) == ("global", ["*"], 0)
     updates = job["taskGroups"][0]["updateStrategies"][0]
     assert (updates["minHealthyTime"], updates["healthyDeadline"], updates["stagger"]) == ("1s", "20s", "30s")
-    found = plugin.read(JOB, name, inputs, job.outputs.props)
-    assert found is not None
+    found = plugin.found(JOB, name, inputs, job.outputs.props)
     assert found["jobspec"] == inputs["jobspec"]
-    assert found.inputs is not None
     assert found.inputs.props == inputs
     agent.await_evaluated(name)
     plugin.delete(JOB, name, job.outputs.props)
@@ -154,8 +152,7 @@ def test_a_job_someone_else_changed_is_not_overwritten(plugin: PluginProcess, ag
     news = inputs | {"jobspec": sleeper(name, count=2)}
     with pytest.raises(Failed, match="job modify index has changed since last refresh"):
         plugin.diff(JOB, name, job.outputs.props, inputs, news)
-    refreshed = plugin.read(JOB, name, inputs, job.outputs.props)
-    assert refreshed is not None
+    refreshed = plugin.found(JOB, name, inputs, job.outputs.props)
     assert plugin.diff(JOB, name, refreshed.outputs.props, inputs, news).changed
 
 
@@ -166,10 +163,8 @@ def test_drift_by_the_command_line_appears_as_the_submitted_jobspec(
     theirs = sleeper(name, count=3)
     record = agent.api.get(f"job/{name}") | {"Meta": {"by": "hand"}}
     agent.api.put("jobs", {"Job": record, "Submission": {"Source": theirs, "Format": "hcl2"}})
-    found = plugin.read(JOB, name, inputs, job.outputs.props)
-    assert found is not None
+    found = plugin.found(JOB, name, inputs, job.outputs.props)
     assert found["jobspec"] == theirs
-    assert found.inputs is not None
     assert found.inputs["jobspec"] == theirs
     assert plugin.diff(JOB, name, found.outputs.props, found.inputs.props, inputs).detailed == {"jobspec": "UPDATE"}
 
@@ -193,8 +188,7 @@ def test_a_dead_job_runs_again_where_asked(plugin: PluginProcess, agent: Agent, 
     inputs, job = created(plugin, jobspec=sleeper(name), rerunIfDead=True)
     agent.api.delete(f"job/{name}")
     eventually(lambda: agent.api.get(f"job/{name}")["Status"] == "dead", STOPPED_S, lambda: f"{name} is not dead")
-    found = plugin.read(JOB, name, inputs, job.outputs.props)
-    assert found is not None
+    found = plugin.found(JOB, name, inputs, job.outputs.props)
     assert (found["status"], found["stop"]) == ("dead", True)
     assert plugin.diff(JOB, name, found.outputs.props, inputs, inputs).detailed == {"status": "UPDATE"}
     lasting = inputs | {"rerunIfDead": False}
@@ -265,10 +259,8 @@ def test_cancelling_a_wait_takes_a_second_and_keeps_the_job(plugin: PluginProces
 
 def test_an_import_takes_id_and_namespace(plugin: PluginProcess, name: str) -> None:
     inputs, _ = created(plugin, jobspec=sleeper(name))
-    found = plugin.read(JOB, f"{name}@default")
-    assert found is not None
+    found = plugin.found(JOB, f"{name}@default")
     assert found.id == name
-    assert found.inputs is not None
     assert found.inputs["jobspec"] == inputs["jobspec"]
     # The official plugin leaves the flags unset too, so that the next run sets them.
     diff = plugin.diff(JOB, name, found.outputs.props, found.inputs.props, inputs)

@@ -37,9 +37,7 @@ def test_items_changed_behind_our_back_show_in_a_refresh(plugin: PluginProcess, 
     inputs = plugin.check(VARIABLE, {"path": name, "items": {"a": "1"}}).inputs.props
     variable = plugin.create(VARIABLE, inputs)
     agent.api.put(f"var/{name}", {"Path": name, "Items": {"a": "2"}})
-    found = plugin.read(VARIABLE, variable.id, inputs, variable.outputs.props)
-    assert found is not None
-    assert found.inputs is not None
+    found = plugin.found(VARIABLE, variable.id, inputs, variable.outputs.props)
     assert (found["items"], found.inputs["items"], found.outputs.secrets) == ({"a": "2"}, {"a": "2"}, {"items"})
     with pytest.raises(Failed, match="missing variable path"):
         plugin.read(VARIABLE, f"{name}@default")

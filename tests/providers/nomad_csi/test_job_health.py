@@ -103,8 +103,7 @@ def test_a_refresh_follows_the_job_to_its_new_client_and_forgets_a_job_that_is_g
     state = INPUTS | {"allocationId": "a1", "nodeName": "client-1"}
     nomad.put("job/db", job(0))
     nomad.put("job/db/allocations", [allocation("a2", 0, NodeName="client-2")])
-    found = plugin.read(TYPE, "default/db/g", INPUTS, state)
-    assert found is not None
+    found = plugin.found(TYPE, "default/db/g", INPUTS, state)
     assert (found["allocationId"], found["nodeName"]) == ("a2", "client-2")
     nomad.put("job/db", None)
     assert plugin.read(TYPE, "default/db/g", INPUTS, state) is None
@@ -119,8 +118,7 @@ def test_a_refresh_while_nothing_runs_keeps_what_ran_last(
     nomad.put("job/db", job(0))
     nomad.put("job/db/allocations", [allocation("a1", 0, ClientStatus="lost", DesiredStatus="stop")])
     before = INPUTS | {name: value for name, value in known.items() if value}
-    found = plugin.read(TYPE, "default/db/g", INPUTS, before)
-    assert found is not None
+    found = plugin.found(TYPE, "default/db/g", INPUTS, before)
     assert {name: found[name] for name in known} == known
 
 

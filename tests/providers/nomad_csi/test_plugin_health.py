@@ -209,8 +209,7 @@ def test_read_gives_the_counts_of_now_and_nothing_for_a_plugin_that_is_gone(
     nomad: FakeNomad, plugin: PluginProcess
 ) -> None:
     nomad.put("plugin/csi/ebs", plugin_body(["a"]))
-    found = plugin.read(TYPE, "ebs", INPUTS, INPUTS)
-    assert found is not None
+    found = plugin.found(TYPE, "ebs", INPUTS, INPUTS)
     assert found["zonesHealthy"] == {"a": 1}
     nomad.put("plugin/csi/ebs", None)
     assert plugin.read(TYPE, "ebs") is None
@@ -230,8 +229,7 @@ def test_an_unhealthy_moment_at_a_refresh_takes_nothing_from_what_hangs_on_the_p
     nomad.put("plugin/csi/ebs", plugin_body(["a", "b"]))
     made = plugin.create(TYPE, INPUTS).outputs.props
     nomad.put("plugin/csi/ebs", body)
-    found = plugin.read(TYPE, "ebs", INPUTS, made)
-    assert found is not None
+    found = plugin.found(TYPE, "ebs", INPUTS, made)
     lasting = ("provider", "topologyKey", "topologyKeys")
     assert [found[key] for key in lasting] == ["ebs.csi.aws.com", "zone", ["zone"]] == [made[key] for key in lasting]
     state = found.outputs.props
@@ -256,8 +254,7 @@ def test_a_driver_without_zones_whose_nodes_are_away_is_waited_for(nomad: FakeNo
     nomad.put("plugin/csi/ebs", plugin_body(["a"]))
     made = plugin.create(TYPE, inputs).outputs.props
     nomad.put("plugin/csi/ebs", plugin_body([]))
-    found = plugin.read(TYPE, "ebs", inputs, made)
-    assert found is not None
+    found = plugin.found(TYPE, "ebs", inputs, made)
     assert plugin.diff(TYPE, "ebs", found.outputs.props, inputs, inputs).changed
 
 
