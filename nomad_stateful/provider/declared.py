@@ -44,8 +44,12 @@ class DeclaredResource(ResourceType):
             raise ProviderError(f"{name} cannot be imported: {self.why_no_import}. Create a new one")
         return ReadResult(id, inputs, state)
 
+
+class OnlyInState:
+    """What there is nowhere but in the stack's state: a deletion has nothing to remove."""
+
     def delete(self, ctx: Context, id: str, state: Props) -> None:
-        """Removes nothing: what most types know goes with the stack's state."""
+        """Removes nothing."""
 
 
 class OnCluster:

@@ -8,7 +8,7 @@ from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Props
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_contents
-from nomad_stateful.provider.declared import DeclaredResource, OnCluster
+from nomad_stateful.provider.declared import DeclaredResource, OnCluster, OnlyInState
 from nomad_stateful.provider.resources.volume_guard import final_snapshot
 from nomad_stateful.schema.volumes import CsiVolumeGuardProperties
 from nomad_stateful.waiting import Context
@@ -17,7 +17,7 @@ from nomad_stateful.waiting import Context
 _UNKNOWN: Mapping[str, Any] = {}
 
 
-class CsiVolumeGuard(OnCluster, DeclaredResource):
+class CsiVolumeGuard(OnlyInState, OnCluster, DeclaredResource):
     """Remembers how a volume was made and formatted; the volume in Nomad depends on it."""
 
     table = CsiVolumeGuardProperties.table

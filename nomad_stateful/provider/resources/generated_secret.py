@@ -4,7 +4,7 @@ import secrets
 import string
 
 from nomad_stateful.plugin_server.plugin import Props
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.declared import DeclaredResource, OnlyInState
 from nomad_stateful.schema.jobs import GeneratedSecretProperties
 from nomad_stateful.waiting import Context
 
@@ -20,7 +20,7 @@ def generate(length: int) -> str:
             return candidate
 
 
-class GeneratedSecret(DeclaredResource):
+class GeneratedSecret(OnlyInState, DeclaredResource):
     """Generated once; a change of `length` or `keepers` makes a new one."""
 
     table = GeneratedSecretProperties.table

@@ -11,7 +11,7 @@ from nomad_stateful.nomad.paths import plugin_path
 from nomad_stateful.nomad.watching import watch
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Diff, Kind, Props, ReadResult, input_diff
 from nomad_stateful.plugin_server.values import contains_unknown
-from nomad_stateful.provider.declared import DeclaredResource, OnCluster
+from nomad_stateful.provider.declared import DeclaredResource, OnCluster, OnlyInState
 from nomad_stateful.schema.jobs import PluginHealthProperties
 from nomad_stateful.waiting import Context, Progress
 
@@ -25,7 +25,7 @@ _LASTING = frozenset({"provider", "topologyKey", "topologyKeys"})
 _SLOW_S = 15.0
 
 
-class PluginHealth(OnCluster, DeclaredResource):
+class PluginHealth(OnlyInState, OnCluster, DeclaredResource):
     """Waits in create, and again in update when `triggers` or what is asked for changed."""
 
     table = PluginHealthProperties.table

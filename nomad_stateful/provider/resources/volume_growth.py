@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Props
-from nomad_stateful.provider.declared import DeclaredResource
+from nomad_stateful.provider.declared import DeclaredResource, OnlyInState
 from nomad_stateful.provider.file_system_growth import FileSystemGrowth
 from nomad_stateful.schema.volumes import VolumeGrowthProperties
 from nomad_stateful.waiting import Context
 
 
-class VolumeGrowth(DeclaredResource):
+class VolumeGrowth(OnlyInState, DeclaredResource):
     """Stands between a volume's registration and its consumer, which restarts when `restartId` changes."""
 
     table = VolumeGrowthProperties.table

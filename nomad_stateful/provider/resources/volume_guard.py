@@ -12,11 +12,12 @@ from nomad_stateful.plugin_server.plugin import Checked, CheckFailure, Diff, Pro
 from nomad_stateful.plugin_server.values import contains_unknown
 from nomad_stateful.provider import volume_move
 from nomad_stateful.provider.account import ResourceInAccount
+from nomad_stateful.provider.declared import OnlyInState
 from nomad_stateful.schema.volumes import VolumeGuardProperties
 from nomad_stateful.waiting import Context
 
 
-class VolumeGuard(ResourceInAccount):
+class VolumeGuard(OnlyInState, ResourceInAccount):
     """Remembers a volume's zone, size and origin; the volume depends on it, so that a refusal stops the volume too."""
 
     table = VolumeGuardProperties.table

@@ -13,7 +13,7 @@ from pulumi._types import resource_types
 from pulumi.runtime import mocks
 
 from nomad_stateful import sdk
-from nomad_stateful.plugin_server.plugin import InvokeFailure, Props
+from nomad_stateful.plugin_server.plugin import InvokeFailure, Props, ResourceType
 from nomad_stateful.plugin_server.values import UNKNOWN
 from nomad_stateful.provider.plugin import NomadCsiPlugin
 from nomad_stateful.sdk.base import NomadCsiResource
@@ -39,6 +39,10 @@ def test_a_map_in_the_place_of_a_text_is_not_shown() -> None:
     said = [one.reason for one in failures]
     assert "awsConfig is a map: it must be a string" in said
     assert not [one for one in said if "whispered" in one]
+
+
+def test_every_resource_says_what_its_deletion_removes() -> None:
+    assert not [token for token, one in RESOURCES.items() if type(one).delete is ResourceType.delete]
 
 
 def sample(field: Mapping[str, Any]) -> Any:
