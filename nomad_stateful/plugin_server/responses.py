@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from google.protobuf.struct_pb2 import Struct
 
 from nomad_stateful.plugin_server.diffing import Kind, top_level
+from nomad_stateful.plugin_server.engine_log import told
 from nomad_stateful.plugin_server.plugin import Checked, Diff
 from nomad_stateful.plugin_server.stubs import provider_pb2
 from nomad_stateful.plugin_server.values import marshal
@@ -19,8 +20,12 @@ _KINDS: dict[Kind, provider_pb2.PropertyDiff.Kind.ValueType] = {
 }
 
 
+def check_failure(key: str, reason: str) -> provider_pb2.CheckFailure:
+    return provider_pb2.CheckFailure(property=key, reason=told(reason))
+
+
 def check_response(checked: Checked, secrets: Iterable[str]) -> provider_pb2.CheckResponse:
-    failures = [provider_pb2.CheckFailure(property=f.property, reason=f.reason) for f in checked.failures]
+    failures = [check_failure(f.property, f.reason) for f in checked.failures]
     return provider_pb2.CheckResponse(inputs=marshal(checked.inputs, secrets), failures=failures)
 
 

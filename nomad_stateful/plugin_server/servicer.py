@@ -13,7 +13,7 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.plugin_server.engine_log import EngineLog
 from nomad_stateful.plugin_server.errors import RefusedError, clean_errors, init_failed
 from nomad_stateful.plugin_server.plugin import InitFailed, InvokeFailure, Plugin, ResourceType
-from nomad_stateful.plugin_server.responses import check_response, diff_response, invoke_response
+from nomad_stateful.plugin_server.responses import check_failure, check_response, diff_response, invoke_response
 from nomad_stateful.plugin_server.stubs import plugin_pb2, provider_pb2, provider_pb2_grpc
 from nomad_stateful.plugin_server.values import Props, marshal, unmarshal
 from nomad_stateful.waiting import Context
@@ -194,8 +194,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             ctx = Context(cancelled=self.cancelled, sink=self.engine.log)
             result = ctx.call(lambda: function.invoke(ctx, args))
         except InvokeFailure as failure:
-            refused = provider_pb2.CheckFailure(property=failure.property, reason=failure.reason)
-            return provider_pb2.InvokeResponse(failures=[refused])
+            return provider_pb2.InvokeResponse(failures=[check_failure(failure.property, failure.reason)])
         return invoke_response(marshal(result))
 
     def _resource(self, request: Any, operation: str) -> ResourceType:

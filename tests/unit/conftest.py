@@ -1,9 +1,11 @@
-"""What makes moto and botocore quick: neither reads anew, for each test, what no test here asks for."""
+"""What unit tests share: quick moto and botocore, a Nomad, and the pages of a wheel."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,3 +46,12 @@ def quick_aws() -> Iterator[None]:
         patched.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
         patched.setattr(JSONFileLoader, "load_file", _load_file)
         yield
+
+
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where a wheel has put the pages."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    folder = tmp_path / "share/doc/nomad-stateful/docs"
+    folder.mkdir(parents=True)
+    return folder

@@ -9,18 +9,11 @@ from nomad_stateful import pages
 from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate import stack
 from nomad_stateful.plugin_server.engine_log import told
+from nomad_stateful.plugin_server.plugin import Checked, CheckFailure
+from nomad_stateful.plugin_server.responses import check_response
 from nomad_stateful.program.settings.errors import Problem, SettingsError
 
 SAID = "see docs/volumes.md, Restore (docs/decisions/2026-11-22-adopt.md#why); my/docs/a.md and docs/ are others"
-
-
-@pytest.fixture
-def brought(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Where a wheel has put the pages."""
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    folder = tmp_path / "share/doc/nomad-stateful/docs"
-    folder.mkdir(parents=True)
-    return folder
 
 
 def test_without_a_wheel_it_stays_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -54,3 +47,8 @@ def test_a_refused_setting_leads_there(brought: Path) -> None:
 
 def test_what_a_plugin_tells_the_engine_leads_there(brought: Path) -> None:
     assert told("still mounted\ndocs/runbook.md") == f"still mounted\n{brought}/runbook.md"
+
+
+def test_what_a_resource_refuses_leads_there(brought: Path) -> None:
+    [failure] = check_response(Checked({}, [CheckFailure("zone", "docs/volumes.md, Another zone")]), ()).failures
+    assert failure.reason == f"{brought}/volumes.md, Another zone"

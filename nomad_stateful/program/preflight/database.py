@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nomad_stateful.pages import located
 from nomad_stateful.program.settings import DatabaseSection, Problem, Settings
 from nomad_stateful.program.settings.metrics import database_exporter
 
@@ -16,7 +17,7 @@ def unverified(settings: Settings, section: DatabaseSection) -> list[str]:
     key = f"{section.kind.name}.tlsCertificate"
     what = f"{key}.ca is not set: {', '.join(jobs)} log in at whatever answers at the server's address"
     remedy = f"Set {key} with its ca, by which they verify the server (docs/consumers.md, TLS)"
-    return [f"{what}, as {section.kind.superuser} too. {remedy}"]
+    return [located(f"{what}, as {section.kind.superuser} too. {remedy}")]
 
 
 def unreadable(section: DatabaseSection, job: Mapping[str, Any]) -> list[Problem]:

@@ -1,5 +1,6 @@
 """What the registered MySQL server tells before it is stopped."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,6 +118,11 @@ def test_jobs_that_log_in_over_the_network_without_an_authority_are_warned_of() 
     assert "mysql-backup, mysql-backup-restore log in" in said
     assert warned(mysql={**backup, "tlsCertificate": {**given, "ca": CERTIFICATE}}, metrics=True) == []
     assert warned() == []
+
+
+def test_the_warning_leads_to_the_page_that_a_wheel_has_brought(brought: Path) -> None:
+    (said,) = warned(metrics=True)
+    assert f"({brought}/consumers.md, TLS)" in said
 
 
 def test_an_older_server_on_other_data_is_no_downgrade() -> None:
