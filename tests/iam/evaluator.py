@@ -83,14 +83,17 @@ def granted(policy: Mapping[str, Any], cases: Sequence[Case]) -> list[Case]:
     return [case for case, allowed in zip(cases, verdicts, strict=True) if allowed]
 
 
+def of_statement(policy: Mapping[str, Any], sid: str, cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
+    """Those of the cases that one statement of a policy allows, and those that the others allow."""
+    others = {**policy, "Statement": [one for one in policy["Statement"] if one["Sid"] != sid]}
+    alone, rest = judge([only(policy, sid), others], requests(cases))
+    verdicts = list(zip(cases, alone, rest, strict=True))
+    return [case for case, by_it, _ in verdicts if by_it], [case for case, _, by_others in verdicts if by_others]
+
+
 def only(policy: Mapping[str, Any], sid: str) -> dict[str, Any]:
     """The policy with one statement alone."""
     return {**policy, "Statement": [one for one in policy["Statement"] if one["Sid"] == sid]}
-
-
-def without(policy: Mapping[str, Any], sid: str) -> dict[str, Any]:
-    """The policy with all statements but one."""
-    return {**policy, "Statement": [one for one in policy["Statement"] if one["Sid"] != sid]}
 
 
 def _shape(request: Request) -> dict[str, Any]:
