@@ -1,7 +1,6 @@
 """Why a job or volume is pending or stuck: each kind, from what Nomad and EC2 say of it, with the next command."""
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -391,16 +390,13 @@ def test_it_prints_the_reasons_and_fails(monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_a_page_that_a_wheel_has_brought_is_named_by_its_path(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    brought: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    pages = tmp_path / "share/doc/nomad-stateful/docs"
-    pages.mkdir(parents=True)
     world = Pending()
     stopped(world)
     with pytest.raises(StuckError):
         explained(monkeypatch, world, as_json=False)
-    assert f"      more: {pages}/runbook.md" in capsys.readouterr().out.splitlines()
+    assert f"      more: {brought}/runbook.md" in capsys.readouterr().out.splitlines()
 
 
 def test_scripts_get_an_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
