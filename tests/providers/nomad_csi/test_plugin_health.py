@@ -203,6 +203,8 @@ def test_check_fills_in_the_defaults(plugin: PluginProcess) -> None:
 def test_a_plugin_a_refresh_found_unhealthy_is_waited_for_again(plugin: PluginProcess) -> None:
     state = INPUTS | {"controllersHealthy": 1, "zonesHealthy": {"a": 1}}
     assert plugin.diff(TYPE, "ebs", state, INPUTS, INPUTS).detailed == {"zonesHealthy": "UPDATE"}
+    healthy = state | {"zonesHealthy": {"a": 1, "b": 1}}
+    assert not plugin.diff(TYPE, "ebs", healthy, INPUTS, INPUTS).changed
 
 
 def test_read_gives_the_counts_of_now_and_nothing_for_a_plugin_that_is_gone(
