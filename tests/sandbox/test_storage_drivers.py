@@ -139,7 +139,6 @@ def make_file_system(running: Running) -> tuple[str, str]:
     point = efs.create_access_point(
         ClientToken="reports", FileSystemId=made, RootDirectory={"Path": "/reports", "CreationInfo": owner}
     )
-    ec2.close()
     efs.close()
     return made, str(point["AccessPointId"])
 
