@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +10,14 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nomad_stateful.waiting import RetryPolicy
+
+if TYPE_CHECKING:
+    from s3transfer.utils import ReadFileChunk
 
 # What one request takes; a larger object goes in parts.
 _LARGEST_PUT = 5 << 30
@@ -207,44 +209,14 @@ def _client_of_task() -> Any:
     return boto3.client("s3", region_name=os.environ.get("AWS_REGION") or None, config=calls)
 
 
-def _parts(file: BinaryIO, size: int) -> Iterator[_Part]:
+def _parts(file: BinaryIO, size: int) -> Iterator[ReadFileChunk]:
+    """Yields a file for each part of a file, of which nothing is held in memory; the next one ends it."""
+    from s3transfer.utils import ReadFileChunk
+
     part = max(_PART, -(-size // _MOST_PARTS))
     for start in range(0, size, part):
-        yield _Part(file, start, min(part, size - start))
-
-
-class _Part(io.RawIOBase):
-    """A part of a file as a file of its own, of which nothing is held in memory."""
-
-    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
-        self._file = file
-        self._start = start
-        self._size = size
-        self._at = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(self._size - self._at, 0)
-        self._file.seek(self._start + self._at)
-        chunk = self._file.read(left if size is None or size < 0 else min(size, left))
-        self._at += len(chunk)
-        return chunk
+        file.seek(start)
+        yield ReadFileChunk(file, part, size)
 
 
 def _retries() -> RetryPolicy:
