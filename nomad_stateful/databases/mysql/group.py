@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from nomad_stateful.databases.model import Account, Problem, Replication
-from nomad_stateful.databases.mysql.log_options import missing
-from nomad_stateful.databases.mysql.options import may_be, number, turns_off
+from nomad_stateful.databases.mysql.options import logs_problem, may_be, number, turns_off
 from nomad_stateful.databases.server import Member
 
 _PRIVILEGES = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM"
@@ -122,7 +121,7 @@ def _option_problem(name: str, value: str) -> Problem | None:
         return Problem(f"group decides {own.replace('_', '-')}", "remove it, or remove group")
     if rule := _hides(name, value):
         return Problem(rule, "remove it, or remove group")
-    return _keeps_out(name, value) or missing(name, value, "group")
+    return _keeps_out(name, value) or logs_problem(name, value, "group")
 
 
 def _keeps_out(name: str, value: str) -> Problem | None:

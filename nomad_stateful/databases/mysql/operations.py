@@ -11,7 +11,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
-from nomad_stateful.databases.mysql import releases, upgrade_problems
+from nomad_stateful.databases.mysql import releases
 from nomad_stateful.databases.operations import Drill, Operations, UnencryptedError, UnverifiedError
 from nomad_stateful.databases.upgrades import Probe, Upgrades
 
@@ -32,8 +32,8 @@ UPGRADES = Upgrades(
     of_server=releases.of_server,
     wanted=releases.wanted,
     refuse_path=releases.refuse_path,
-    option_problems=upgrade_problems.of_options,
-    content_problems=upgrade_problems.of_contents,
+    option_problems=releases.option_problems,
+    content_problems=releases.content_problems,
     tables="SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE table_schema NOT IN "
     "('mysql', 'sys', 'information_schema', 'performance_schema')",
     # The server's own words on its data dictionary and system tables, since 8.0.22.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nomad_stateful.databases.mysql import upgrade_problems
+from nomad_stateful.databases.mysql import releases
 from nomad_stateful.databases.upgrades import Version
 
 LTS, NEW = Version((8, 4, 6)), Version((9, 7, 4))
@@ -29,20 +29,20 @@ def settings(**mysql: Any) -> dict[str, Any]:
     ],
 )
 def test_options_that_the_new_version_does_not_take_are_named(mysql: dict[str, Any], after: Version, why: str) -> None:
-    [problem] = upgrade_problems.of_options(mysql, after)
+    [problem] = releases.option_problems(mysql, after)
     assert re.search(why, problem)
 
 
 def test_options_that_it_takes_or_may_ignore_are_no_hindrance() -> None:
-    assert not upgrade_problems.of_options(settings(config={"expire_logs_days": 3}), Version((8, 0, 43)))
-    assert not upgrade_problems.of_options(settings(config={"mysql_native_password": True}), LTS)
-    assert not upgrade_problems.of_options(settings(serverArgs=["--loose-expire-logs-days=3", "--upgrade=AUTO"]), NEW)
+    assert not releases.option_problems(settings(config={"expire_logs_days": 3}), Version((8, 0, 43)))
+    assert not releases.option_problems(settings(config={"mysql_native_password": True}), LTS)
+    assert not releases.option_problems(settings(serverArgs=["--loose-expire-logs-days=3", "--upgrade=AUTO"]), NEW)
 
 
 def test_old_logins_need_8_4_with_its_option_or_what_was_before_it() -> None:
     on = settings(config={"mysql_native_password": True})
-    assert upgrade_problems.allows_native_password(settings(), Version((8, 0, 43)))
-    assert not upgrade_problems.allows_native_password(settings(), LTS)
-    assert upgrade_problems.allows_native_password(on, LTS)
-    assert upgrade_problems.allows_native_password(settings(serverArgs=["--mysql-native-password"]), LTS)
-    assert not upgrade_problems.allows_native_password(on, NEW)
+    assert releases.allows_native_password(settings(), Version((8, 0, 43)))
+    assert not releases.allows_native_password(settings(), LTS)
+    assert releases.allows_native_password(on, LTS)
+    assert releases.allows_native_password(settings(serverArgs=["--mysql-native-password"]), LTS)
+    assert not releases.allows_native_password(on, NEW)
