@@ -1,6 +1,6 @@
 """Recovery of volumes that are not released: prints what is wrong and the exact steps, and runs those that are safe."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -259,16 +259,12 @@ def _arguments(parser: ArgumentParser) -> None:
     )
 
 
-def _run(frame: Frame, known: Namespace) -> None:
-    recover(frame, known.volume, Permission(safe=known.yes, fence=known.fence))
-
-
 _NO_TURN = "may be needed beside a stuck command, and changes nothing that Pulumi manages"
 
 COMMAND = framed(
     "recover",
     "show what is wrong with the volumes, and the exact steps to fix it",
-    _run,
+    lambda frame, known: recover(frame, known.volume, Permission(safe=known.yes, fence=known.fence)),
     _arguments,
     checks=Checks(
         turn=_NO_TURN,

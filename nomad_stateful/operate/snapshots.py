@@ -52,7 +52,7 @@ def take(frame: Frame, volume: str, description: str, *, quiesce: bool, timeout_
     result = {"ok": True, "volume": volume, "volumeId": snapshots.volume_id, "description": text}
     if frame.dry_run:
         snapshots.refuse_unpermitted()
-    if not frame.agree("", f"==> taking {_kind(quiesce)} of {volume}{_NOTES[quiesce]}", {**result, "dryRun": True}):
+    if not frame.agree("", f"==> taking {_KINDS[quiesce].format(volume)}", {**result, "dryRun": True}):
         return ""
     with _quiesced(volume) if quiesce else nullcontext():
         snapshot_id = snapshots.begin(text, {})
@@ -66,15 +66,11 @@ def take(frame: Frame, volume: str, description: str, *, quiesce: bool, timeout_
     return snapshot_id
 
 
-_NOTES = {
-    False: ", as after a loss of power: journaling file systems and databases recover from it (--quiesce blocks "
-    "the stack's database for that moment)",
-    True: " with the database's writes blocked",
+_KINDS = {
+    False: "a crash-consistent snapshot of {}, as after a loss of power: journaling file systems and databases recover "
+    "from it (--quiesce blocks the stack's database for that moment)",
+    True: "a snapshot of {} with the database's writes blocked",
 }
-
-
-def _kind(quiesce: bool) -> str:
-    return "a snapshot" if quiesce else "a crash-consistent snapshot"
 
 
 class Snapshots:

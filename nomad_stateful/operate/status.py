@@ -2,7 +2,7 @@
 
 import json
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -177,14 +177,10 @@ def _seconds(given: str) -> float:
     raise ArgumentTypeError(f"{given} must be a number of seconds, 1 or more, at most a day")
 
 
-def _run(known: Namespace) -> None:
-    show(as_json=known.json, every_s=known.watch, drawn=known.graph or "")
-
-
 COMMAND = Command(
     "status",
     "show the stack on one screen: clients, plugins, volumes and what holds them, consumers, what is wrong",
-    _run,
+    lambda known: show(as_json=known.json, every_s=known.watch, drawn=known.graph or ""),
     _arguments,
     reads_only,
 )

@@ -113,7 +113,9 @@ class Drain:
 
         def look() -> bool | Pending:
             nonlocal pending
-            pending = _pending(waits_for)
+            found, error = asked(waits_for)
+            # A transient error of Nomad or EC2 is waited for too.
+            pending = [error] if found is None else found
             return Pending(f"waiting: {'; '.join(pending)}") if pending else True
 
         if isinstance(self._progress.wait(look, self.poll_s), Pending):
@@ -219,12 +221,6 @@ class Drain:
 
     def _stub(self, allocation_id: str) -> Mapping[str, Any]:
         return self.api.find(f"allocation/{allocation_id}") or {}
-
-
-def _pending(waits_for: Callable[[], Sequence[str]]) -> Sequence[str]:
-    """Returns what is waited for: an answer, where Nomad or EC2 gave a transient error."""
-    pending, error = asked(waits_for)
-    return [error] if pending is None else pending
 
 
 def _is_wanted(stub: Mapping[str, Any]) -> bool:

@@ -66,24 +66,20 @@ def write(folder: Path, texts: dict[str, str]) -> None:
     Raises OperateError: before any is written where one is there, and where it cannot be written.
     """
     try:
-        _write(folder, texts)
+        existing = [path for path in texts if (folder / path).exists()]
+        if existing:
+            raise OperateError(
+                f"{folder} has {', '.join(existing)}: nothing is overwritten, and nothing was written. Remove "
+                f"{'it' if len(existing) == 1 else 'them'}, or name another folder with --folder"
+            )
+        for path, text in texts.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise OperateError(
             f"--folder is {folder}: it cannot be written ({error.strerror}). Name a folder that you may write"
         ) from None
-
-
-def _write(folder: Path, texts: dict[str, str]) -> None:
-    existing = [path for path in texts if (folder / path).exists()]
-    if existing:
-        raise OperateError(
-            f"{folder} has {', '.join(existing)}: nothing is overwritten, and nothing was written. Remove "
-            f"{'it' if len(existing) == 1 else 'them'}, or name another folder with --folder"
-        )
-    for path, text in texts.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
 
 
 def _run(arguments: Namespace) -> None:

@@ -44,7 +44,8 @@ def _upgrade(frame: Frame, nomad: NomadApi, engine: Engine, roll: Rollout, asked
     found = engine.changes(asked.settings)
     refuse_others(asked, found)
     job = changed_job(nomad, asked.node_job, found)
-    clients = sorted(str(stub["NodeName"]) for stub in _targets(roll))
+    there = filter(is_running, allocations(roll.api, roll.job_id, roll.namespace))
+    clients = sorted(str(stub["NodeName"]) for stub in there)
     plan = {
         "plugin": asked.plugin_id,
         "from": asked.before,
@@ -92,10 +93,6 @@ def _change(
         ) from None
     except (NodeFailedError, EngineError) as error:
         _back(engine, roll, asked, before, str(error))
-
-
-def _targets(roll: Rollout) -> list[dict[str, Any]]:
-    return list(filter(is_running, allocations(roll.api, roll.job_id, roll.namespace)))
 
 
 def _roll(roll: Rollout, job: dict[str, Any]) -> None:

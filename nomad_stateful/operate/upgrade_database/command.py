@@ -126,23 +126,12 @@ def _arguments(kind: Kind, parser: ArgumentParser) -> None:
     parser.add_argument(
         "--image", default="", help="its image; by default the present one's name with VERSION as its tag"
     )
-    parser.add_argument(
-        "--timeout",
-        type=duration_s,
-        default=3600.0,
-        metavar="TIME",
-        help=f"how long the new server may work on its start, after {kind.name}.timeoutS (1h)",
-    )
-    parser.add_argument(
-        "--probe-timeout", type=duration_s, default=600.0, metavar="TIME", help="how long the image may take (10m)"
-    )
-    parser.add_argument(
-        "--snapshot-timeout",
-        type=duration_s,
-        default=600.0,
-        metavar="TIME",
-        help="how long writes may wait for the last snapshot (10m)",
-    )
+    for name, seconds, text in (
+        ("--timeout", 3600.0, f"how long the new server may work on its start, after {kind.name}.timeoutS (1h)"),
+        ("--probe-timeout", 600.0, "how long the image may take (10m)"),
+        ("--snapshot-timeout", 600.0, "how long writes may wait for the last snapshot (10m)"),
+    ):
+        parser.add_argument(name, type=duration_s, default=seconds, metavar="TIME", help=text)
     add_change_options(parser)
 
 

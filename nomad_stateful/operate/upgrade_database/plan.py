@@ -66,7 +66,8 @@ class Situation:
         images = wanted.images(self.kind, now, after, image)
         wanted.refuse_other_server(self.kind, here, images.after)
         if runs == after:
-            return self._finished(after, images, now, here)
+            agrees = now == here and not self.engine.pending()
+            return Plan("done" if agrees else "settle", after, after, images)
         if runs is None:
             return self._begun(after, images, now)
         self.server.upgrades.refuse_path(runs, after)
@@ -76,11 +77,6 @@ class Situation:
                 "back), and the same command again"
             )
         return self._first(section, runs, after, Images(images.section, here, images.after), now)
-
-    def _finished(self, after: Version, images: Images, now: str, here: str) -> Plan:
-        if now == here and not self.engine.pending():
-            return Plan("done", after, after, images)
-        return Plan("settle", after, after, images)
 
     def _begun(self, after: Version, images: Images, now: str) -> Plan:
         """Returns the plan of an upgrade that was begun before. Raises UpgradeRefusedError where none was."""

@@ -139,14 +139,10 @@ def _move_arguments(parser: ArgumentParser) -> None:
     _add_options(parser)
 
 
-def _move(frame: Frame, known: Namespace) -> None:
-    change(frame, Wanted(known.volume, known.zone, timeout_s=known.timeout))
-
-
 MOVE = framed(
     "move",
     "move a volume and its consumers to another zone by a snapshot, without losing data",
-    _move,
+    lambda frame, known: change(frame, Wanted(known.volume, known.zone, timeout_s=known.timeout)),
     _move_arguments,
     checks=CHECKS,
 )
