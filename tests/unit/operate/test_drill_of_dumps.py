@@ -13,7 +13,7 @@ import pytest
 
 from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.drill import dumps, report, scratch
+from nomad_stateful.operate.drill import report, scratch, source
 from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
 from tests.unit import aws
@@ -274,7 +274,7 @@ def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
         "mysql", "vol-0123456789abcdef0", "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "p", "z"
     )
     with pytest.raises(DrillError, match=r"EBS volume vol-0123456789abcdef0 of volume mysql is gone.*pulumi up"):
-        dumps.empty(aws.PLACE, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
+        source.empty_for(aws.PLACE, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
 
 
 @pytest.mark.parametrize(
@@ -293,8 +293,8 @@ def test_options_of_other_drills_are_refused_with_a_dump(
 @pytest.mark.parametrize("name", ["", "newest", "../20260101T030000Z.sql.gz", "20260101T030000Z.sql.gz\n", ".*"])
 def test_names_that_are_no_dumps_are_refused(name: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"write its file's name, as 20260101T030000Z\.sql\.gz, or latest"):
-        dumps.dump_name(name)
-    assert (dumps.dump_name("latest"), dumps.dump_name(OLD)) == ("latest", OLD)
+        source.dump_name(name)
+    assert (source.dump_name("latest"), source.dump_name(OLD)) == ("latest", OLD)
 
 
 def test_metrics_of_snapshots_and_of_dumps_stand_beside_each_other(tmp_path: Path) -> None:
