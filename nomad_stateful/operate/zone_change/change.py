@@ -18,8 +18,7 @@ from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
 from nomad_stateful.operate.zone_change import consumers, loss
 from nomad_stateful.operate.zone_change.consumers import Consumers
-from nomad_stateful.operate.zone_change.copies import Copies
-from nomad_stateful.operate.zone_change.last_copy import LastCopy, refuse_impossible
+from nomad_stateful.operate.zone_change.copies import Copies, LastCopy, refuse_impossible
 from nomad_stateful.operate.zone_change.loss import Loss
 from nomad_stateful.operate.zone_change.situation import (
     Phase,
