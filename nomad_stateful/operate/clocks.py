@@ -1,7 +1,5 @@
 """How far another machine's clock is off this one's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 

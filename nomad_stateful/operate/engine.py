@@ -1,7 +1,5 @@
 """Pulumi's engine, driven for the chosen stack: its settings and `pulumi up`, also after a kill of either."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What a command is, what commands share, and the frame of one that changes something: plan, question, turn, result."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The stack's database where it is a replication group: how its members are, and what no command does to it."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

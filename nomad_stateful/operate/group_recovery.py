@@ -1,7 +1,5 @@
 """What there is to do where nobody of a replication group can write: what each member has, and how one is given up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce

@@ -1,7 +1,5 @@
 """The check that a Nomad cluster is the stack's: it has the stack's volumes, by their ids at the provider."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Pulumi project that a command works in: its folder and files, as Pulumi itself finds them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A restore of the stack's database server: from one of its dumps, or beside it to a point in time."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any

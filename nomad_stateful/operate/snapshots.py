@@ -1,7 +1,5 @@
 """Snapshots of the stack's EBS volumes: taken, and listed with the copies in other regions that its settings name."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Settings for what runs already: the first preview with them changes nothing that runs, and no consumer stops."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from contextlib import closing

@@ -4,8 +4,6 @@
 does not have. So the tags are written first: a run that is killed in between goes on with what has them.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What runs already: CSI volumes and plugins in Nomad, EBS volumes in EC2, and the clients' role."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """From what runs to the settings under which the first preview changes none of it, and what has no setting."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Format 4: https://developer.hashicorp.com/terraform/internals/json-format has th
 is the stored one. Values that Terraform marks as sensitive are read like others, and never shown.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

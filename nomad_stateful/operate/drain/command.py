@@ -1,7 +1,5 @@
 """The command `drain`, and the way back: a drained client gets allocations again."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The Nomad client that is drained: what runs on it, and whether it has let go of a volume."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -7,8 +7,6 @@ Below https://github.com/hashicorp/nomad/blob/v1.11.3/: IsDone in nomad/drainer/
 client/allocrunner/alloc_runner.go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

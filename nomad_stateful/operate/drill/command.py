@@ -1,7 +1,5 @@
 """The command `drill`."""
 
-from __future__ import annotations
-
 import re
 import signal
 from argparse import ArgumentParser, Namespace

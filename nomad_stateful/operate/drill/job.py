@@ -3,8 +3,6 @@
 To fill an empty server with a dump, it gets the tasks of the stack's job that restores dumps.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterable

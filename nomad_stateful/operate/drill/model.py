@@ -1,7 +1,5 @@
 """What a drill is asked to do, and what it works with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What came of a drill, as text, as JSON and as metrics."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A drill from its plan to the last thing it removes."""
 
-from __future__ import annotations
-
 import secrets
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a drill makes beside its job: a namespace, a lock, an EBS volume; and the removal of all of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 

@@ -1,7 +1,5 @@
 """What a drill restores: a snapshot, a point in time or a dump; and whether it is too old."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The drill's job from its placement to its end: phases by the clock, and what its check says."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What `nomad-stateful status` shows, read from Nomad, EC2 and the stack's outputs. It only reads."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

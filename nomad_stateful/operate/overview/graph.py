@@ -1,7 +1,5 @@
 """The overview as a graph: zones, their clients and volumes, and the consumers; as Mermaid and as SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """The overview as one screen of text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 

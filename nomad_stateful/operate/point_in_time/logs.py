@@ -1,7 +1,5 @@
 """The binary logs in S3: where they are, how far they reach, and what they say of their transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager

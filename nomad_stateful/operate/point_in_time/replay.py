@@ -5,8 +5,6 @@ leaves out what the snapshot has, and ends at a given transaction.
 https://dev.mysql.com/doc/refman/8.4/en/start-replica.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

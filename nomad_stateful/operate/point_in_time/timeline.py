@@ -1,7 +1,5 @@
 """The binary logs that lead from a snapshot to a point in time, by the GTIDs that each names, or why none do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

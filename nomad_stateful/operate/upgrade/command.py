@@ -1,7 +1,5 @@
 """The command `upgrade-driver`."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -7,8 +7,6 @@ Mounted volumes stay mounted while the EBS driver's node plugin restarts; nothin
 https://developer.hashicorp.com/nomad/docs/job-specification/update (system jobs: 1.11)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

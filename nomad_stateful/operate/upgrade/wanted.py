@@ -1,7 +1,5 @@
 """Which plugin gets which version of its driver, what an update would change, and what is refused before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

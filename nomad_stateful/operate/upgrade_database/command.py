@@ -1,7 +1,5 @@
 """The commands `upgrade-NAME`: plan, question, progress and result."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ The settings say which image is wanted, Nomad which one is registered, the serve
 the snapshot, with both versions in its tag. Nothing else is remembered: the same command goes on after a kill.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The new image, tried before anything is stopped: pulled on the server's client, asked for version and options."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

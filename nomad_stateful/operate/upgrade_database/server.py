@@ -1,7 +1,5 @@
 """The server: what it says of itself, its job in Nomad, and how long it is away."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

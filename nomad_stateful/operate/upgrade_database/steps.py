@@ -1,7 +1,5 @@
 """The upgrade, and what is done where it fails: the server of before comes back only on files that no other touched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field

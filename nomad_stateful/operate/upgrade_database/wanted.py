@@ -1,7 +1,5 @@
 """The image that the settings get, what of them the new version would not take, and the way back on a snapshot."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping

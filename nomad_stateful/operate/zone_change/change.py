@@ -1,7 +1,5 @@
 """The change of zone, step by step; each step is repeated or skipped by what is found."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The commands `move` and `failover`: a volume's plan, question, progress and result; the watch for lost clients."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing

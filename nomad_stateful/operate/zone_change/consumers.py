@@ -1,7 +1,5 @@
 """The jobs that use a volume: found, stopped, and waited for until they have released it."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any

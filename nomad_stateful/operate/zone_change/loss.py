@@ -1,7 +1,5 @@
 """Whether a zone can be used or is lost, and what a failover loses: by which snapshot, and how old that is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 Nothing else is remembered, so that the same command goes on after a kill, on another machine too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

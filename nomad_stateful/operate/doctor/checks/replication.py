@@ -1,7 +1,5 @@
 """The replication group of the stack's database: its members, who begins it, and the routers to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nomad_stateful.nomad.group_members import MemberState
