@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -96,16 +96,13 @@ class ZoneChange:
         now, known = self.look()
         following = phase(now, known, self.wanted.zone)
         using = self.consumers(known)
-        plan = Plan(following, now, known, tuple(str(job["ID"]) for job in using.jobs()))
+        jobs = tuple(str(job["ID"]) for job in using.jobs())
         if following != "done":
             self._check_place(known, using)
         if following in ("begin", "prepare", "stop"):
             self._check_cluster(known)
-        if following == "begin":
-            plan = self._with_others(plan)
-        if not self.wanted.lost:
-            return plan
-        return self._as_it_was(plan) if known.zone == self.wanted.zone else self._with_loss(plan)
+        also = self._others() if following == "begin" else ""
+        return Plan(following, now, known, jobs, self._loss(following, now, known), also)
 
     def _check_cluster(self, known: Stored) -> None:
         """Raises ZoneChangeError where Nomad has not the stack's volume: in another cluster every zone looks lost."""
@@ -141,17 +138,19 @@ class ZoneChange:
             advice = "if it is lost, see `nomad-stateful failover`"
             print(f"    no Nomad client is in {known.zone}: {advice}", file=sys.stderr)
 
-    def _with_loss(self, plan: Plan) -> Plan:
-        """Returns the plan with what is lost. Raises ZoneChangeError where the zone is there, or no snapshot."""
-        known, wanted = plan.known, self.wanted
-        lost_at = loss.lost_at(clients.read(self.nomad), known.zone)
-        snapshot = wanted.snapshot_id or (plan.setting.snapshot_id if plan.phase == "switch" else "")
-        found = loss.expected(self.copies(known), known, lost_at, snapshot, wanted.max_loss_min)
-        return replace(plan, loss=found)
+    def _loss(self, following: Phase, now: Setting, known: Stored) -> Loss | None:
+        """Returns what is lost, or was when the volume was given up; None where the zone is not said to be lost.
 
-    def _as_it_was(self, plan: Plan) -> Plan:
-        """Returns the plan with what was lost when the volume was given up; it has its new zone already."""
-        return replace(plan, loss=loss.of_begun(self.place, self.wanted.volume, plan.known, self.wanted.snapshot_id))
+        Raises ZoneChangeError where the zone is there, or no snapshot.
+        """
+        wanted = self.wanted
+        if not wanted.lost:
+            return None
+        if known.zone == wanted.zone:
+            return loss.of_begun(self.place, wanted.volume, known, wanted.snapshot_id)
+        lost_at = loss.lost_at(clients.read(self.nomad), known.zone)
+        snapshot = wanted.snapshot_id or (now.snapshot_id if following == "switch" else "")
+        return loss.expected(self.copies(known), known, lost_at, snapshot, wanted.max_loss_min)
 
     def run(self, plan: Plan) -> dict[str, Any]:
         """Does what is left to be done; the result for scripts. Raises OperateError and ProviderError."""
@@ -190,22 +189,20 @@ class ZoneChange:
 
         wait_for("the stack's lock is free", probe, _LOCKED_S, "Run the same command again then.", _LOCKED_POLL_S)
 
-    def _with_others(self, plan: Plan) -> Plan:
-        """Returns the plan with the stack's other changes. Raises ZoneChangeError unless the zone is lost."""
+    def _others(self) -> str:
+        """Returns the stack's other changes. Raises ZoneChangeError unless the zone is lost."""
         pending = self.engine.pending()
         if pending and not self.wanted.lost:
             raise ZoneChangeError(
                 f"the stack has other pending changes, which this update would also apply:\n{pending}\nRun "
                 "`pulumi up`, or revert them, and run the same command again"
             )
-        return replace(plan, also=pending)
+        return pending
 
-    def _begin(self, now: Setting, known: Stored, plan: Plan) -> None:
-        del known, plan
+    def _begin(self, now: Setting, _known: Stored, _plan: Plan) -> None:
         self.engine.set({f"{now.path}.moveTo": self.wanted.zone})
 
-    def _prepare(self, now: Setting, known: Stored, plan: Plan) -> None:
-        del now, plan
+    def _prepare(self, _now: Setting, known: Stored, _plan: Plan) -> None:
         self.engine.up(f"lets volume {self.wanted.volume} leave {known.zone}", refresh=self._resumed)
 
     def _stop(self, now: Setting, known: Stored, plan: Plan) -> None:

@@ -63,31 +63,25 @@ def lines(plan: Plan, wanted: Wanted) -> list[str]:
             *begun,
             f"  {jobs} starts there, and nothing else is left to do",
         ]
-    stays = f"  4. {known.volume_id} stays in {known.zone}, in AWS and outside of the stack, until you delete it"
-    if not wanted.lost:
-        return [
-            head,
-            *begun,
-            "  1. `pulumi up` unprotects the volume and marks it retain-on-delete",
-            f"  2. a snapshot while it runs; then {jobs} is stopped, and the last snapshot is taken: nothing is lost",
-            f"  3. `pulumi up` makes an EBS volume in {wanted.zone} from it, and starts {jobs} there",
-            stays,
-        ]
-    assert plan.loss is not None  # noqa: S101 - of a lost zone
-    lost = (
-        f"  LOST: what was written after snapshot {plan.loss.snapshot} was begun, at {plan.loss.taken}: the last "
-        f"{plan.loss.minutes:.1f} minutes until Nomad lost {known.zone}, and what is written there since"
-    )
-    also = [f"  The update also applies these pending changes:\n{plan.also}"] if plan.also else []
+    made_from, told = "it", []
+    second = f"a snapshot while it runs; then {jobs} is stopped, and the last snapshot is taken: nothing is lost"
+    if wanted.lost:
+        assert plan.loss is not None  # noqa: S101 - of a lost zone
+        made_from = "the snapshot"
+        second = f"{known.volume_id} is given up: nothing waits until it is detached; {jobs} is stopped"
+        told = [f"  The update also applies these pending changes:\n{plan.also}"] if plan.also else []
+        told.append(
+            f"  LOST: what was written after snapshot {plan.loss.snapshot} was begun, at {plan.loss.taken}: the last "
+            f"{plan.loss.minutes:.1f} minutes until Nomad lost {known.zone}, and what is written there since"
+        )
     return [
         head,
         *begun,
-        *also,
-        lost,
+        *told,
         "  1. `pulumi up` unprotects the volume and marks it retain-on-delete",
-        f"  2. {known.volume_id} is given up: nothing waits until it is detached; {jobs} is stopped",
-        f"  3. `pulumi up` makes an EBS volume in {wanted.zone} from the snapshot, and starts {jobs} there",
-        stays,
+        f"  2. {second}",
+        f"  3. `pulumi up` makes an EBS volume in {wanted.zone} from {made_from}, and starts {jobs} there",
+        f"  4. {known.volume_id} stays in {known.zone}, in AWS and outside of the stack, until you delete it",
     ]
 
 
