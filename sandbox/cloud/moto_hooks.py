@@ -35,12 +35,8 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
     ):
         _wrap(EBSBackend, name, getattr(ebs, name))
     for name in (
-        "create_file_system",
-        "delete_file_system",
-        "create_mount_target",
-        "delete_mount_target",
-        "create_access_point",
-        "delete_access_point",
+        *("create_file_system", "delete_file_system", "create_mount_target", "delete_mount_target"),
+        *("create_access_point", "delete_access_point"),
     ):
         _wrap(EFSBackend, name, getattr(efs, name))
     _wrap(EFSBackend, "create_access_point", create_access_point)
@@ -54,12 +50,12 @@ def install(ebs: ElasticBlockStore, power: Power, efs: ElasticFileSystem) -> Non
     _wrap(InstanceResponse, "run_instances", Tokens().run_instances)
     for name in ("start", "stop", "reboot", "terminate"):
         _wrap(Instance, name, getattr(power, name))
-    _mark_internal(Ami, "__init__")
+    _during(Ami, "__init__", INTERNAL, lambda _image: True)
     # moto's models never see these parameters of the requests.
-    _remember(VolumeRequests, "detach_volume", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
-    _remember(InstanceResponse, "stop_instances", FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
-    _remember(VolumeRequests, "create_volume", REQUEST, token_request)
-    _remember(InstanceResponse, "run_instances", REQUEST, token_request)
+    for requests, name in ((VolumeRequests, "detach_volume"), (InstanceResponse, "stop_instances")):
+        _during(requests, name, FORCE, lambda request: bool(request._get_bool_param("Force", False)))  # noqa: SLF001
+    for requests, name in ((VolumeRequests, "create_volume"), (InstanceResponse, "run_instances")):
+        _during(requests, name, REQUEST, token_request)
 
 
 def install_object_lock() -> None:
@@ -89,28 +85,15 @@ def _wrap(owner: type, name: str, behaviour: Callable[..., Any]) -> None:
     setattr(owner, name, hook)
 
 
-def _mark_internal(owner: type, name: str) -> None:
+def _during(owner: type, name: str, variable: ContextVar[Any], read: Callable[[Any], Any]) -> None:
+    """While the method runs, the variable has what is read from its object."""
     original = getattr(owner, name)
 
     @functools.wraps(original)
-    def hook(*args: Any, **kwargs: Any) -> Any:
-        token = INTERNAL.set(True)
+    def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+        token = variable.set(read(self))
         try:
-            return original(*args, **kwargs)
-        finally:
-            INTERNAL.reset(token)
-
-    setattr(owner, name, hook)
-
-
-def _remember(owner: type, name: str, variable: ContextVar[Any], read: Callable[[Any], Any]) -> None:
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def hook(request: Any) -> Any:
-        token = variable.set(read(request))
-        try:
-            return original(request)
+            return original(self, *args, **kwargs)
         finally:
             variable.reset(token)
 
