@@ -11,7 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from nomad_stateful.nomad import clients
@@ -27,16 +27,13 @@ _COLUMNS, _LINES = 118, 36
 
 def main() -> int:
     """Draws doctor and status of a stack in order, then status and explain of one whose MySQL waits."""
-    nomad = NomadApi.from_env({"token": os.environ["NOMAD_OPERATOR_TOKEN"]})
-    try:
+    with closing(NomadApi.from_env({"token": os.environ["NOMAD_OPERATOR_TOKEN"]})) as nomad:
         _draw("doctor", "doctor")
         _draw("status", "status")
         (FIGURES / "operate-graph.svg").write_text(_said("status", "--graph", "svg"), encoding="utf-8")
         with _waiting(nomad):
             _draw("status-wrong", "status")
             _draw("explain", "explain", JOB)
-    finally:
-        nomad.close()
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -55,8 +56,7 @@ def ensure(settings: SandboxSettings) -> tuple[Tokens, bool]:
         SandboxError: access control belongs to somebody else.
     """
     management = _management_token(settings)
-    api = tls.connect(settings, management)
-    try:
+    with closing(tls.connect(settings, management)) as api:
         bootstrapped = _bootstrap(settings, api, management)
         api.put("namespace/drill", _DRILLS)
         made = [_token(settings, api, name) for name in _POLICIES]
@@ -69,8 +69,6 @@ def ensure(settings: SandboxSettings) -> tuple[Tokens, bool]:
                 _FAILOVER_JOB,
             )
         )
-    finally:
-        api.close()
     return read_tokens(settings), bootstrapped or any(made)
 
 
@@ -135,11 +133,7 @@ def _put_policy(api: NomadApi, name: str, description: str, rules: str, job: Map
 
 
 def _is_valid(settings: SandboxSettings, secret: str) -> bool:
-    api = tls.connect(settings, secret)
-    try:
+    with closing(tls.connect(settings, secret)) as api, suppress(NomadError):
         api.get("acl/token/self")
-    except NomadError:
-        return False
-    finally:
-        api.close()
-    return True
+        return True
+    return False

@@ -43,11 +43,8 @@ def leader(settings: SandboxSettings) -> ServerSpec:
     """
     if settings.servers == 1:
         return settings.nomad_servers[0]
-    api = tls.connect(settings)
-    try:
+    with contextlib.closing(tls.connect(settings)) as api:
         address = str(api.get("status/leader")).rpartition(":")[0]
-    finally:
-        api.close()
     return next(one for one in settings.nomad_servers if str(one.address) == address)
 
 
@@ -167,7 +164,6 @@ def _log(settings: SandboxSettings, server: ServerSpec) -> Path:
 
 
 def _await_leader(settings: SandboxSettings, server: ServerSpec) -> None:
-    api = tls.connect(settings, server=server)
     log = _log(settings, server)
 
     def look() -> bool:
@@ -178,10 +174,8 @@ def _await_leader(settings: SandboxSettings, server: ServerSpec) -> None:
             raise SandboxError(f"The Nomad {server.name} ended: {processes.last_words(log)}. Its log is {log}.")
         return False
 
-    try:
+    with contextlib.closing(tls.connect(settings, server=server)) as api:
         if not until(look, _READY_TIMEOUT_S, pause_s=0.1):
             raise SandboxError(
                 f"The Nomad {server.name} has no leader after {_READY_TIMEOUT_S:.0f} s; its log is {log}."
             )
-    finally:
-        api.close()

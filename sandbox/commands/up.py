@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -125,9 +125,8 @@ def _cluster(
     nomad.result()
     _instances(settings, tools, images, phases)
     with phases.phase("clients") as phase:
-        api = tls.connect(settings, acl.read_tokens(settings).management)
-        ready = nodes.await_ready(api, settings, _CLIENTS_TIMEOUT_S)
-        api.close()
+        with closing(tls.connect(settings, acl.read_tokens(settings).management)) as api:
+            ready = nodes.await_ready(api, settings, _CLIENTS_TIMEOUT_S)
         phase.kept(", ".join(f"{item.name} in {item.zone}" for item in ready))
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 from nomad_stateful.nomad.api import NomadApi
@@ -76,11 +77,7 @@ EXAMPLES = (
 
 def resources_left(place: Workplace) -> list[str]:
     """Jobs and volumes that Nomad still has."""
-    env = place.environment()
-    nomad = NomadApi.from_env(environ=env)
-    try:
+    with closing(NomadApi.from_env(environ=place.environment())) as nomad:
         jobs = [f"job {job['ID']}" for job in nomad.get("jobs", namespace="*") if job["Status"] != "dead"]
         volumes = [f"volume {volume['ID']}" for volume in nomad.get("volumes", type="csi", namespace="*")]
-    finally:
-        nomad.close()
     return jobs + volumes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from typing import Any, Final
 
 from nomad_stateful.nomad.api import NomadApi, NomadNotFound
@@ -38,17 +39,13 @@ def await_jobs(lane: Lane, wanted: Mapping[str, int]) -> None:
 
     Raises AssertionError at the deadline.
     """
-    api = management(lane.stack)
-    try:
-        with lane.waits("exactly what is configured runs", SETTLE_TIMEOUT_S):
-            eventually(
-                lambda: _running(api) == wanted or None,
-                SETTLE_TIMEOUT_S,
-                f"exactly what is configured runs: {wanted}",
-                lambda: f"running: {_running(api)}",
-            )
-    finally:
-        api.close()
+    with closing(management(lane.stack)) as api, lane.waits("exactly what is configured runs", SETTLE_TIMEOUT_S):
+        eventually(
+            lambda: _running(api) == wanted or None,
+            SETTLE_TIMEOUT_S,
+            f"exactly what is configured runs: {wanted}",
+            lambda: f"running: {_running(api)}",
+        )
 
 
 def volume_ids(lane: Lane) -> dict[str, str]:
@@ -151,13 +148,10 @@ def _registered(nomad: NomadApi) -> list[Mapping[str, Any]]:
 
 def _left_by_the_stack(lane: Lane) -> Iterator[str]:
     yield from account_contents(lane.settings)
-    nomad = tls.connect(lane.settings, acl.read_tokens(lane.settings).management)
-    try:
+    with closing(tls.connect(lane.settings, acl.read_tokens(lane.settings).management)) as nomad:
         yield from (f"job {job['ID']}" for job in nomad.get("jobs", namespace="*") if job["Status"] != "dead")
         yield from (f"registration {one['ID']}" for one in nomad.get("volumes", type="csi", namespace="*"))
         yield from (f"variable {one['Path']}" for one in nomad.get("vars", namespace="*"))
-    finally:
-        nomad.close()
     roots = root_volumes(lane.stack.ec2)
     for device, image in loops.devices_under(lane.settings.home).items():
         if image.stem not in roots:
