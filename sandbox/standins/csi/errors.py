@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Final
+
 import grpc
 
 
@@ -14,9 +17,13 @@ class CsiError(Exception):
         self.message = message
 
 
-def invalid(message: str) -> CsiError:
-    """INVALID_ARGUMENT."""
-    return CsiError(grpc.StatusCode.INVALID_ARGUMENT, message)
+invalid: Final = partial(CsiError, grpc.StatusCode.INVALID_ARGUMENT)
+not_found: Final = partial(CsiError, grpc.StatusCode.NOT_FOUND)
+internal: Final = partial(CsiError, grpc.StatusCode.INTERNAL)
+failed_precondition: Final = partial(CsiError, grpc.StatusCode.FAILED_PRECONDITION)
+already_exists: Final = partial(CsiError, grpc.StatusCode.ALREADY_EXISTS)
+aborted: Final = partial(CsiError, grpc.StatusCode.ABORTED)
+"""Another call for the same object runs; the caller tries again."""
 
 
 def given(value: str, what: str) -> str:
@@ -24,28 +31,3 @@ def given(value: str, what: str) -> str:
     if not value:
         raise invalid(f"{what} not provided")
     return str(value)
-
-
-def not_found(message: str) -> CsiError:
-    """NOT_FOUND."""
-    return CsiError(grpc.StatusCode.NOT_FOUND, message)
-
-
-def internal(message: str) -> CsiError:
-    """INTERNAL."""
-    return CsiError(grpc.StatusCode.INTERNAL, message)
-
-
-def failed_precondition(message: str) -> CsiError:
-    """FAILED_PRECONDITION."""
-    return CsiError(grpc.StatusCode.FAILED_PRECONDITION, message)
-
-
-def already_exists(message: str) -> CsiError:
-    """ALREADY_EXISTS."""
-    return CsiError(grpc.StatusCode.ALREADY_EXISTS, message)
-
-
-def aborted(message: str) -> CsiError:
-    """ABORTED: another call for the same object runs; the caller tries again."""
-    return CsiError(grpc.StatusCode.ABORTED, message)
