@@ -9,30 +9,30 @@ from collections.abc import Callable, Sequence
 
 import pymysql
 
+from tools.faults.background import Background
+
 POLL_S = 0.1
 _TIMEOUT_S = 2.0
 
 
-class Watch:
+class Watch(Background):
     """Asks each address ten times a second for a row, from the moment it is entered."""
 
     def __init__(self, addresses: Sequence[tuple[str, int]], password: Callable[[], str | None]) -> None:
         self._addresses = addresses
         self._password = password
         self._found = threading.Event()
-        self._stop = threading.Event()
         self._since = 0.0
         self._answered_at = 0.0
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        super().__init__("answering", self._watch)
 
     def __enter__(self) -> Watch:
         self._since = time.monotonic()
-        self._thread.start()
+        self.begin()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self.end()
 
     def seconds(self, timeout_s: float) -> float:
         """How long it took until a row came back. Raises TimeoutError."""
@@ -41,7 +41,7 @@ class Watch:
         return self._answered_at - self._since
 
     def _watch(self) -> None:
-        while not self._stop.wait(POLL_S):
+        while not self.ending.wait(POLL_S):
             for address in self._addresses:
                 if answers(address, self._password):
                     self._answered_at = time.monotonic()

@@ -95,14 +95,15 @@ class Bench:
                 stderr=subprocess.STDOUT,
                 text=True,
             )
-            usage = Usage(process.pid).start()
+            usage = Usage(process.pid)
+            usage.begin()
             try:
                 output = _output(process, f"{volumes}x{consumers} {command}", usage)
             except BaseException:
                 process.kill()
                 raise
             seconds = time.monotonic() - started
-            usage.stop()
+            usage.end()
             if process.returncode != 0:
                 raise SystemExit(output)
             peak = usage.peak_mib

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Thread
+
+from tools.faults.background import Background
 
 SAMPLE_S = 0.1
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -36,26 +37,15 @@ class Process:
     resident_mib: float
 
 
-class Usage:
-    """Memory and processor time of a process and everything below it, sampled until it is stopped."""
+class Usage(Background):
+    """Memory and processor time of a process and everything below it, sampled from `begin` to `end`."""
 
     def __init__(self, root: int) -> None:
         self.peak_mib: Counter[str] = Counter()
         """Most resident memory of one process, by what it is."""
         self._process_s: dict[int, tuple[str, float]] = {}
         self._root = root
-        self._stop = Event()
-        self._thread = Thread(target=self._watch, daemon=True)
-
-    def start(self) -> Usage:
-        """Begins the sampling."""
-        self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        """Ends the sampling."""
-        self._stop.set()
-        self._thread.join()
+        super().__init__("usage", self._watch)
 
     @property
     def cpu_s(self) -> float:
@@ -71,7 +61,7 @@ class Usage:
             self.peak_mib[name] = max(self.peak_mib[name], round(process.resident_mib))
 
     def _watch(self) -> None:
-        while not self._stop.wait(SAMPLE_S):
+        while not self.ending.wait(SAMPLE_S):
             self.sample()
 
 

@@ -34,13 +34,13 @@ class Violation:
         return f"{self.at:%H:%M:%S.%f} UTC: {self.volume} is mounted on {' and on '.join(self.mounted)}"
 
 
-class MountWatch:
+class MountWatch(Background):
     """Samples the mounts of every instance ten times a second, from `begin` to `end`."""
 
     def __init__(self, sample: Callable[[], list[Sample]], period_s: float = PERIOD_S) -> None:
         self._sample = sample
         self._period_s = period_s
-        self._background = Background("mount-watch", self._work)
+        super().__init__("mount-watch", self._work)
         self.samples = 0
         """How often it has looked."""
         self.seen: set[str] = set()
@@ -48,14 +48,6 @@ class MountWatch:
         self.violations: list[Violation] = []
         """Each kept once for as long as it lasts."""
         self._now: set[tuple[str, tuple[str, ...]]] = set()
-
-    def begin(self) -> None:
-        """Starts looking."""
-        self._background.begin()
-
-    def end(self) -> None:
-        """Stops looking."""
-        self._background.end()
 
     def look(self) -> None:
         """Takes one sample and keeps what it shows."""
@@ -69,11 +61,10 @@ class MountWatch:
         self.samples += 1
 
     def _work(self) -> None:
-        ending = self._background.ending
-        while not ending.is_set():
+        while not self.ending.is_set():
             began = time.monotonic()
             self.look()
-            ending.wait(max(0.0, self._period_s - (time.monotonic() - began)))
+            self.ending.wait(max(0.0, self._period_s - (time.monotonic() - began)))
 
 
 def sampler(settings: SandboxSettings) -> Callable[[], list[Sample]]:

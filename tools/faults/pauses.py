@@ -27,23 +27,23 @@ class Spread:
     """For how long at most whoever measures stood still too: a pause as long may be the machine's."""
 
 
-class Pauses:
+class Pauses(Background):
     """Looks fifty times a second whether the writer got on, while it is entered."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._background = Background("pauses", self._work)
+        super().__init__("pauses", self._work)
         self._seen: list[tuple[float, int]] = []
         """When how many rows were acknowledged, at each change."""
         self._stall_s = 0.0
 
     def __enter__(self) -> Pauses:
         self._seen.append(self._now())
-        self._background.begin()
+        self.begin()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._background.end()
+        self.end()
         self._seen.append(self._now())
 
     @property
@@ -67,7 +67,7 @@ class Pauses:
 
     def _work(self) -> None:
         looked = time.monotonic()
-        while not self._background.ending.wait(_PERIOD_S):
+        while not self.ending.wait(_PERIOD_S):
             now = self._now()
             self._stall_s, looked = max(self._stall_s, now[0] - looked - _PERIOD_S), now[0]
             if now[1] != self._seen[-1][1]:

@@ -32,7 +32,7 @@ _NOMAD: Final = ("evaluations", "allocations", "jobs", "deployments", "vars", "v
 Values = dict[str, float]
 
 
-class Sampler:
+class Sampler(Background):
     """Takes samples from `begin` to `end`, and appends each to a file."""
 
     def __init__(self, lane: Lane, file: Path, run: str, period_s: float) -> None:
@@ -47,20 +47,12 @@ class Sampler:
         """The simulated one."""
         self._lane, self._file, self._run, self._period_s = lane, file, run, period_s
         self._began = time.monotonic()
-        self._background = Background("sampler", self._work)
+        super().__init__("sampler", self._work)
 
     def unread(self) -> list[str]:
         """The sources that could not be read more often than not."""
         lost = [name for name, times in self.failures.items() if times > self.looks[name] / 2]
         return [f"{name} could not be read: {self.errors[name]}" for name in lost]
-
-    def begin(self) -> None:
-        """Starts."""
-        self._background.begin()
-
-    def end(self) -> None:
-        """Stops."""
-        self._background.end()
 
     def look(self, *sources: Callable[[], Values]) -> None:
         """Takes a sample of sources; one that cannot be read has none."""
@@ -86,7 +78,7 @@ class Sampler:
         self.look(self._processes, self._machine, self._disk, self._nomad, self._nomad_state, self._aws, self._dumps)
 
     def _work(self) -> None:
-        while not self._background.ending.wait(self._period_s):
+        while not self.ending.wait(self._period_s):
             self.look(self._processes, self._machine, self._disk, self._nomad)
 
     @property

@@ -62,7 +62,8 @@ def measure(lane: Lane, settings: str, loss: Loss, repetition: int) -> Failover:
     at = lane.stack.server_endpoint()
     watch = Watch(lane, at, instance_of(lane.stack, at.node_name))
     calls, doubled = Calls(lane.call_log), len(lane.mounts.violations)
-    watch.begin(loss.strike(lane, at.node_name))
+    watch.lost_at = loss.strike(lane, at.node_name)
+    watch.begin()
     try:
         if not loss.ends_by_itself and "fenced" not in settings:
             _fence_once_down(lane, watch)

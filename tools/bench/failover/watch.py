@@ -24,32 +24,23 @@ _OFF: Final = ("stopped", "terminated")
 Look = Callable[[], Iterator[str]]
 
 
-class Watch:
+class Watch(Background):
     """Notes the first time that each moment is seen, from `begin` to `end`."""
 
     def __init__(self, lane: Lane, lost: Endpoint, instance_id: str) -> None:
         self._lane, self._lost, self._instance_id = lane, lost, instance_id
         self._external_id = str(lane.stack.nomad.get(f"volume/csi/{VOLUME}")["ExternalID"])
         self._folder = lane.settings.volume_dir.resolve()
-        self._background = Background("failover-watch", self._work)
+        super().__init__("failover-watch", self._work)
         self._rows_at_start: int | None = None
         self.lost_at = 0.0
-        """When the instance was lost (monotonic)."""
+        """When the instance was lost (monotonic), to be set before it begins."""
         self.moments: dict[str, float] = {}
         """Seconds since the loss, by the name of the moment."""
 
-    def begin(self, lost_at: float) -> None:
-        """Starts looking; moments count from `lost_at` (monotonic)."""
-        self.lost_at = lost_at
-        self._background.begin()
-
-    def end(self) -> None:
-        """Stops looking."""
-        self._background.end()
-
     def _work(self) -> None:
         looks: tuple[Look, ...] = (self._rows, self._mounts, self._client, self._allocations, self._claim, self._ec2)
-        while not self._background.ending.wait(_PAUSE_S):
+        while not self.ending.wait(_PAUSE_S):
             for look in looks:
                 try:
                     for moment in look():
