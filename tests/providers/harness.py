@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -279,6 +279,21 @@ class PluginProcess:
                     self.process.wait(DEATH_S)
                     raise PluginDied(f"exit code {self.process.returncode}: {self.last_words()}") from None
             raise Failed(call.details(), _partial(call)) from None
+
+
+def in_background(action: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """Does it in a thread; gives that, and a list that has then what came of it: a result, or how it failed."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(action())
+        except Failed as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcome
 
 
 def urn(token: str, name: str = "it") -> str:

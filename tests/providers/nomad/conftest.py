@@ -59,8 +59,15 @@ def name() -> str:
 
 
 @pytest.fixture
-def fake(executable: Path) -> Iterator[tuple[PluginProcess, FakeNomad]]:
-    """A plugin configured for a Nomad that answers as it is told."""
-    with fake_nomad() as server, plugin_process(executable, {}) as process:
+def server() -> Iterator[FakeNomad]:
+    """A Nomad that answers as it is told."""
+    with fake_nomad() as made:
+        yield made
+
+
+@pytest.fixture
+def faked(executable: Path, server: FakeNomad) -> Iterator[PluginProcess]:
+    """A plugin configured for that one."""
+    with plugin_process(executable, {}) as process:
         process.configure({"address": server.address, "secretId": "a-token"})
-        yield process, server
+        yield process

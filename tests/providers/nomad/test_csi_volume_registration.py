@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from nomad_stateful.nomad.api import NomadError
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.fake_nomad import FakeNomad
-from tests.providers.harness import Failed, PluginProcess
+from tests.providers.harness import Failed, PluginProcess, in_background
 from tests.providers.nomad.agent import Agent, eventually
 from tests.providers.nomad.csi_zone import ZONE
 from tools.toolchain import csi_proto_dir
@@ -243,129 +242,111 @@ def record(volume_id: str, **more: Any) -> dict[str, Any]:
     return names | {"RequestedCapabilities": [mode], **more}
 
 
-def test_a_registration_waits_for_its_plugin(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
+def test_a_registration_waits_for_its_plugin(faked: PluginProcess, server: FakeNomad) -> None:
     server.put(f"plugin/csi/{PLUGIN_ID}", {"Nodes": {"n1": {"Healthy": True}}})
     server.refuse("volume/csi/v", 500, "no CSI plugin named: conformance could be found", times=1, method="PUT")
-    volume = plugin.create(REGISTRATION, checked(plugin, **inputs_for("v")))
+    volume = faked.create(REGISTRATION, checked(faked, **inputs_for("v")))
     assert volume.id == "v"
     sent = server.sent("volume/csi/v")
     assert len(sent) == 2
     assert sent[0]["Volumes"][0]["AccessMode"] == "single-node-writer"
-    assert "no CSI plugin named" in plugin.engine.wait_for("waiting for volume v to be accepted by plugin conformance")
+    assert "no CSI plugin named" in faked.engine.wait_for("waiting for volume v to be accepted by plugin conformance")
 
 
-def test_a_registration_gives_up_a_minute_before_its_timeout(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
-    inputs = checked(plugin, **inputs_for("v"))
+def test_a_registration_gives_up_a_minute_before_its_timeout(faked: PluginProcess, server: FakeNomad) -> None:
+    inputs = checked(faked, **inputs_for("v"))
     with pytest.raises(
         Failed, match=r"error creating CSI volume: Unexpected response code: 500 .no CSI plugin"
     ) as failed:
-        plugin.create(REGISTRATION, inputs, timeout_s=ONE_TRY_S)
+        faked.create(REGISTRATION, inputs, timeout_s=ONE_TRY_S)
     assert (len(server.requested("PUT")), failed.value.partial) == (1, None)
 
 
 @pytest.mark.parametrize(
     "error", ["volume already exists", "requested capacity is out of range", "LimitBytes cannot be less than"]
 )
-def test_an_error_that_waiting_cannot_cure_is_final(fake: tuple[PluginProcess, FakeNomad], error: str) -> None:
-    plugin, server = fake
+def test_an_error_that_waiting_cannot_cure_is_final(faked: PluginProcess, server: FakeNomad, error: str) -> None:
     server.refuse("volume/csi/v", 500, error)
     with pytest.raises(Failed, match=error):
-        plugin.create(REGISTRATION, checked(plugin, **inputs_for("v")))
+        faked.create(REGISTRATION, checked(faked, **inputs_for("v")))
     assert len(server.requested("PUT")) == 1
 
 
-def test_a_token_that_may_not_is_told_at_once(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
+def test_a_token_that_may_not_is_told_at_once(faked: PluginProcess, server: FakeNomad) -> None:
     server.refuse("volume/csi/v", 403, "Permission denied")
     with pytest.raises(Failed, match="Permission denied"):
-        plugin.create(REGISTRATION, checked(plugin, **inputs_for("v")))
+        faked.create(REGISTRATION, checked(faked, **inputs_for("v")))
     assert server.requests[-1].headers["X-Nomad-Token"] == "a-token"
 
 
-def test_a_deregistration_is_forced_and_waits_for_the_claims_to_go(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
+def test_a_deregistration_is_forced_and_waits_for_the_claims_to_go(faked: PluginProcess, server: FakeNomad) -> None:
     claim = {"ID": "8d4d7bd6-x", "JobID": "mysql", "NodeName": "client-1", "ClientStatus": "running"}
     server.put("volume/csi/v", record("v", Allocations=[claim]))
     server.refuse("volume/csi/v", 500, "volume in use: v", times=2, method="DELETE")
-    plugin.delete(REGISTRATION, "v", {"namespace": "default"})
+    faked.delete(REGISTRATION, "v", {"namespace": "default"})
     deletions = [asked.query for asked in server.requests if asked.method == "DELETE"]
     assert deletions == [{"force": "true", "namespace": "default"}] * 3
-    assert "8d4d7bd6 of job mysql on client-1 (running)" in plugin.engine.wait_for("to be released by the allocations")
+    assert "8d4d7bd6 of job mysql on client-1 (running)" in faked.engine.wait_for("to be released by the allocations")
 
 
-def test_a_claim_that_stays_is_named_when_time_is_up(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
+def test_a_claim_that_stays_is_named_when_time_is_up(faked: PluginProcess, server: FakeNomad) -> None:
     claim = {"ID": "8d4d7bd6-x", "JobID": "mysql", "NodeName": "client-1", "ClientStatus": "running"}
     server.put("volume/csi/v", record("v", Allocations=[claim]))
     server.refuse("volume/csi/v", 500, "volume in use: v", method="DELETE")
     with pytest.raises(
         Failed, match=r"error deregistering CSI volume: Unexpected response code: 500 .volume in use: v"
     ) as failed:
-        plugin.delete(REGISTRATION, "v", {"namespace": "default"}, timeout_s=SHORT_S)
+        faked.delete(REGISTRATION, "v", {"namespace": "default"}, timeout_s=SHORT_S)
     assert "claimed by 8d4d7bd6 of job mysql on client-1 (running); stop the job" in failed.value.message
     assert len(server.requested("DELETE")) > 1
 
 
 @pytest.mark.parametrize("answer", [(404, "volume not found"), (500, "volume not found: v")])
 def test_a_volume_that_is_gone_is_an_error_that_names_the_refresh(
-    fake: tuple[PluginProcess, FakeNomad], answer: tuple[int, str]
+    faked: PluginProcess, server: FakeNomad, answer: tuple[int, str]
 ) -> None:
-    plugin, server = fake
     server.refuse("volume/csi/v", *answer, method="DELETE")
     with pytest.raises(Failed, match=r"error deregistering CSI volume: .*volume not found") as failed:
-        plugin.delete(REGISTRATION, "v", {"namespace": "default"}, timeout_s=SHORT_S)
+        faked.delete(REGISTRATION, "v", {"namespace": "default"}, timeout_s=SHORT_S)
     assert "it is gone: `pulumi refresh` takes it out of the state" in failed.value.message
     assert len(server.requested("DELETE")) > 1
 
 
-def test_a_volume_that_is_to_stay_registered_is_left_alone(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
-    plugin.delete(REGISTRATION, "v", {"namespace": "default", "deregisterOnDestroy": False})
+def test_a_volume_that_is_to_stay_registered_is_left_alone(faked: PluginProcess, server: FakeNomad) -> None:
+    faked.delete(REGISTRATION, "v", {"namespace": "default", "deregisterOnDestroy": False})
     assert server.requests == []
 
 
-def test_cancelling_a_retry_takes_a_second(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
+def test_cancelling_a_retry_takes_a_second(faked: PluginProcess, server: FakeNomad) -> None:
     server.refuse("volume/csi/v", 500, "volume in use: v", method="DELETE")
-    ended: list[float] = []
-
-    def delete() -> None:
-        with pytest.raises(Failed, match="cancelled"):
-            plugin.delete(REGISTRATION, "v", {"namespace": "default"})
-        ended.append(time.monotonic())
-
-    thread = threading.Thread(target=delete)
-    thread.start()
-    plugin.engine.wait_for("volume in use")
+    thread, outcome = in_background(lambda: faked.delete(REGISTRATION, "v", {"namespace": "default"}))
+    faked.engine.wait_for("volume in use")
     cancelled = time.monotonic()
-    plugin.cancel()
+    faked.cancel()
     thread.join(10)
-    assert ended
-    assert ended[0] - cancelled < 1
+    assert time.monotonic() - cancelled < 1
+    assert ["cancelled" in str(one) for one in outcome] == [True]
 
 
 # -- created volumes --
 
 
-def test_a_created_volume_is_made_grown_and_deleted_by_its_plugin(fake: tuple[PluginProcess, FakeNomad]) -> None:
-    plugin, server = fake
+def test_a_created_volume_is_made_grown_and_deleted_by_its_plugin(faked: PluginProcess, server: FakeNomad) -> None:
     well = {"n1": {"Healthy": True}}
     server.put(f"plugin/csi/{PLUGIN_ID}", {"Controllers": well, "Nodes": well})
     server.after["PUT volume/csi/v/create"] = lambda _: server.change("volume/csi/v", Context={"a": "b"})
     given = {key: value for key, value in inputs_for("v").items() if key != "externalId"}
-    inputs = checked(plugin, VOLUME, **given, capacityMin="1GiB")
-    volume = plugin.create(VOLUME, inputs)
+    inputs = checked(faked, VOLUME, **given, capacityMin="1GiB")
+    volume = faked.create(VOLUME, inputs)
     assert (volume["externalId"], volume["context"]) == ("storage-v", {"a": "b"})
     grown = inputs | {"capacityMin": "2GiB"}
-    assert plugin.diff(VOLUME, "v", volume.outputs.props, inputs, grown).replaces == []
-    plugin.update(VOLUME, "v", volume.outputs.props, inputs, grown)
+    assert faked.diff(VOLUME, "v", volume.outputs.props, inputs, grown).replaces == []
+    faked.update(VOLUME, "v", volume.outputs.props, inputs, grown)
     assert server.sent("volume/csi/v/create")[-1]["Volumes"][0]["RequestedCapacityMin"] == 2**31
     for capabilities, replaces in (([READER], []), ([READER, WRITER], ["capabilities"])):
-        diff = plugin.diff(VOLUME, "v", volume.outputs.props, inputs, inputs | {"capabilities": capabilities})
+        diff = faked.diff(VOLUME, "v", volume.outputs.props, inputs, inputs | {"capabilities": capabilities})
         assert (diff.changed, diff.replaces) == (True, replaces)
-    plugin.delete(VOLUME, "v", volume.outputs.props)
+    faked.delete(VOLUME, "v", volume.outputs.props)
     assert server.requested("DELETE") == ["volume/csi/v/delete"]
 
 

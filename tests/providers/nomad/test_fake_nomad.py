@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fake_nomad import FakeNomad, fake_nomad
+from tests.fake_nomad import FakeNomad
 from tests.providers.conformance.nomad_subjects import jobspec
 from tests.providers.nomad.agent import Agent, running_agent
 
@@ -103,12 +103,6 @@ def agent(nomad: str) -> Iterator[Agent]:
         yield running
 
 
-@pytest.fixture
-def memory() -> Iterator[FakeNomad]:
-    with fake_nomad() as nomad:
-        yield nomad
-
-
 def ask(address: str, question: Question) -> tuple[int, Any]:
     """Returns the status and the text or document of the answer."""
     method, path, body = question
@@ -143,8 +137,8 @@ def differing(ours: Any, theirs: Any, where: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("subject", QUESTIONS)
-def test_it_answers_as_an_agent_does(agent: Agent, memory: FakeNomad, subject: str) -> None:
+def test_it_answers_as_an_agent_does(agent: Agent, server: FakeNomad, subject: str) -> None:
     for question in QUESTIONS[subject]:
-        ours, theirs = ask(memory.address, question), ask(agent.address, question)
+        ours, theirs = ask(server.address, question), ask(agent.address, question)
         assert ours[0] == theirs[0], (question, ours, theirs)
         assert differing(ours[1], theirs[1]) == [], question

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from typing import Any
 
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
-from tests.providers.harness import Failed, PluginProcess, Resource
+from tests.providers.harness import Failed, PluginProcess, Resource, in_background
 from tests.providers.nomad.agent import STOPPED_S, Agent, eventually
 from tests.providers.nomad.jobs import JOB, batch_json, sleeper
 
@@ -238,23 +237,14 @@ def test_a_wait_ends_at_the_custom_timeout(plugin: PluginProcess, name: str) -> 
 def test_cancelling_a_wait_takes_a_second_and_keeps_the_job(plugin: PluginProcess, name: str) -> None:
     spec = sleeper(name).replace('min_healthy_time  = "1s"', 'min_healthy_time  = "15s"')
     inputs = plugin.check(JOB, {"jobspec": spec, "detach": False}).inputs.props
-    ended: list[tuple[float, Failed]] = []
-
-    def create() -> None:
-        try:
-            plugin.create(JOB, inputs)
-        except Failed as failed:
-            ended.append((time.monotonic(), failed))
-
-    thread = threading.Thread(target=create)
-    thread.start()
+    thread, outcome = in_background(lambda: plugin.create(JOB, inputs))
     plugin.engine.wait_for("waiting for deployment")
     cancelled = time.monotonic()
     plugin.cancel()
     thread.join(10)
-    assert ended
-    assert ended[0][0] - cancelled < 1
-    assert ended[0][1].partial is not None
+    assert time.monotonic() - cancelled < 1
+    [failed] = outcome
+    assert failed.partial is not None
 
 
 def test_an_import_takes_id_and_namespace(plugin: PluginProcess, name: str) -> None:

@@ -76,13 +76,12 @@ def test_functions_that_it_lacks_are_refused_by_name(offline: PluginProcess, nam
 
 
 @pytest.mark.parametrize("flag", ["waitForRegistration", "waitForHealthy"])
-def test_a_plugin_is_waited_for_where_asked(fake: tuple[PluginProcess, FakeNomad], flag: str) -> None:
-    plugin, server = fake
+def test_a_plugin_is_waited_for_where_asked(faked: PluginProcess, server: FakeNomad, flag: str) -> None:
     ill = {"ID": "ebs", "ControllersExpected": 1, "ControllersHealthy": 0}
     well = ill | {"ControllersHealthy": 1, "Controllers": {"n1": {}}}
     answers = iter([None, ill, well, well])
     server.put("plugin/csi/ebs", lambda: next(answers))
-    found = plugin.invoke("nomad:index/getPlugin:getPlugin", {"pluginId": "ebs", flag: True})
+    found = faked.invoke("nomad:index/getPlugin:getPlugin", {"pluginId": "ebs", flag: True})
     assert found["controllersHealthy"] == (1 if flag == "waitForHealthy" else 0)
 
 

@@ -1,26 +1,18 @@
 """The nomad-csi plugin, running against a fake Nomad, and a real Nomad for tests that need one."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.fake_nomad import FakeNomad, fake_nomad
 from tests.providers.harness import PluginProcess, plugin_process
+from tests.providers.moto_account import environment
 from tests.providers.nomad.agent import Agent, nomad_binary, running_agent
 from tests.providers.plugin_path import plugin_path
 
 EXECUTABLE = plugin_path("nomad-csi")
 # An AWS that does not answer, and no look around for another one.
-NO_AWS = {
-    "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
-    "AWS_ACCESS_KEY_ID": "none",
-    "AWS_SECRET_ACCESS_KEY": "none",
-    "AWS_REGION": "us-west-2",
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-}
+NO_AWS = environment("http://127.0.0.1:9")
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """JobHealth and getService over gRPC: the newest version counts, and where it answers."""
 
-import threading
 from typing import Any
 
 import pytest
 
 from tests.fake_nomad import FakeNomad
-from tests.providers.harness import Failed, PluginProcess
+from tests.providers.harness import Failed, PluginProcess, in_background
 
 TYPE = "nomad-csi:index:JobHealth"
 FUNCTION = "nomad-csi:index:getService"
@@ -38,9 +37,7 @@ def test_it_waits_for_the_newest_version_and_not_for_the_one_that_runs_still(
 ) -> None:
     nomad.put("job/db", job(2))
     nomad.put("job/db/allocations", [allocation("old", 1)])
-    created: list[Any] = []
-    thread = threading.Thread(target=lambda: created.append(plugin.create(TYPE, INPUTS)))
-    thread.start()
+    thread, created = in_background(lambda: plugin.create(TYPE, INPUTS))
     plugin.engine.wait_for("none is placed yet")
     nomad.put("job/db/allocations", [allocation("old", 1), allocation("new", 2, healthy=False)])
     plugin.engine.wait_for("new on client-1 is running")
@@ -158,15 +155,14 @@ def test_a_job_is_not_purged_while_nomad_has_not_evaluated_it(nomad: FakeNomad, 
     pending = {"ID": "e1", "Status": "pending", "Wait": 0, "WaitUntil": "0001-01-01T00:00:00Z"}
     nomad.put("job/db", {"Stop": True})
     nomad.put(evaluations, [pending])
-    deleting = threading.Thread(target=lambda: plugin.delete(TYPE, "default/db/g", INPUTS | {"allocationId": ""}))
-    deleting.start()
+    deleting, outcome = in_background(lambda: plugin.delete(TYPE, "default/db/g", INPUTS | {"allocationId": ""}))
     nomad.wait_for_request(evaluations)
     # A change that ends nothing: had it not waited, it would be gone by the answer to this.
     nomad.put(evaluations, [pending, later])
     assert "job/db" not in nomad.requested("DELETE")
     nomad.put(evaluations, [pending | {"Status": "complete"}, later])
     deleting.join(10)
-    assert nomad.requested("DELETE") == ["job/db"]
+    assert (nomad.requested("DELETE"), outcome) == (["job/db"], [None])
 
 
 @pytest.mark.parametrize(("mode", "named"), [("single-node-writer", True), ("multi-node-multi-writer", False)])

@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -39,25 +40,18 @@ def test_a_second_stack_does_not_get_what_the_first_has(nomad: FakeNomad, plugin
 
 
 def test_of_many_at_once_one_gets_it(nomad: FakeNomad, plugin: PluginProcess) -> None:
-    outcomes: list[str] = []
     together = threading.Barrier(8)
 
-    def ask(number: int) -> None:
+    def ask(number: int) -> str:
         together.wait()
         try:
-            outcomes.append(
-                str(plugin.create(TYPE, FIRST | {"stack": f"organization/nomad-stateful/s{number}"})["stack"])
-            )
+            return str(plugin.create(TYPE, FIRST | {"stack": f"organization/nomad-stateful/s{number}"})["stack"])
         except Failed:
-            outcomes.append("")
+            return ""
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(ask, range(8)))
     (winner,) = filter(None, outcomes)
-    assert len(outcomes) == 8
     assert nomad.records[PATH]["Items"]["stack"] == winner
 
 

@@ -1,13 +1,12 @@
 """PluginHealth over gRPC: waits, reports, gives up with the reason."""
 
-import threading
 from typing import Any
 
 import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.fake_nomad import FakeNomad
-from tests.providers.harness import Failed, PluginProcess, Resource
+from tests.providers.harness import Failed, PluginProcess, Resource, in_background
 
 TYPE = "nomad-csi:index:PluginHealth"
 INPUTS: dict[str, Any] = {
@@ -35,20 +34,6 @@ def plugin_body(zones: list[str], controllers: int = 1) -> dict[str, Any]:
             for i, zone in enumerate(zones)
         },
     }
-
-
-def in_background(action: Any) -> tuple[threading.Thread, list[Any]]:
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(action())
-        except Failed as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, outcome
 
 
 def test_create_returns_when_the_last_zone_becomes_healthy(nomad: FakeNomad, plugin: PluginProcess) -> None:

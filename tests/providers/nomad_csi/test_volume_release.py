@@ -6,8 +6,7 @@ import pytest
 
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.fake_nomad import FakeNomad
-from tests.providers.harness import Failed, PluginProcess
-from tests.providers.nomad_csi.test_plugin_health import in_background
+from tests.providers.harness import Failed, PluginProcess, in_background
 
 TYPE = "nomad-csi:index:VolumeRelease"
 INPUTS: dict[str, Any] = {
