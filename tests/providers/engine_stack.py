@@ -1,4 +1,4 @@
-"""A stack of a test's own on the real Pulumi engine, with one of the project's plugins."""
+"""A stack of a test's own on the real Pulumi engine, with plugins that the test chooses."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ _TIMEOUT_S = 300
 class Stack:
     """The pulumi command on a project, state and home of its own."""
 
-    def __init__(self, folder: Path, program: str, plugin: str, executable: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, program: str, plugins: Mapping[str, Path] = {}, env: Mapping[str, str] = {}
+    ) -> None:
         found = toolchain.find()
         if found is None:
             pytest.skip("no Pulumi in the toolchain's cache: run python -m tools.toolchain")
+        self.state = folder / "state"
         self._project = folder / "project"
         for name in ("project", "state", "home"):
             (folder / name).mkdir()
         (self._project / "__main__.py").write_text(program)
-        (self._project / "Pulumi.yaml").write_text(
-            "name: trial\n"
-            f"runtime: {{name: python, options: {{virtualenv: {sys.prefix}}}}}\n"
-            f"plugins: {{providers: [{{name: {plugin}, path: {executable.parent}}}]}}\n"
-        )
+        providers = [{"name": name, "path": str(path.parent)} for name, path in plugins.items()]
+        runtime = {"name": "python", "options": {"virtualenv": sys.prefix}}
+        project = {"name": "trial", "runtime": runtime, "plugins": {"providers": providers}}
+        (self._project / "Pulumi.yaml").write_text(yaml.safe_dump(project))
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "NOMAD_", "PULUMI_"))}
         self.env = {
             **kept,
             "PATH": f"{found.bin_dir}:{os.environ['PATH']}",
             "PULUMI_HOME": str(folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
+            "PULUMI_BACKEND_URL": f"file://{self.state}",
             "PULUMI_CONFIG_PASSPHRASE": "trial",
             "PULUMI_SKIP_UPDATE_CHECK": "1",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

@@ -47,7 +47,7 @@ def in_an_account(folder: Path, program: str) -> Iterator[Stack]:
     with moto_account.moto() as url:
         empty_account()
         env = moto_account.environment(url) | {"PYTHONPATH": str(PROJECT), "PATH": path}
-        made = Stack(folder, program, "aws", plugin_path("aws"), env)
+        made = Stack(folder, program, {"aws": plugin_path("aws")}, env)
         made.run("config", "set", "aws:region", "us-west-2")
         yield made
 

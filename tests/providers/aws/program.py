@@ -47,7 +47,7 @@ def stack_of_the_program(folder: Path, plugin_env: Mapping[str, str]) -> Stack:
     """Makes a stack; nothing is deployed."""
     # the stack's configuration says the region
     env = {key: value for key, value in plugin_env.items() if key != "AWS_REGION"}
-    return Stack(folder, PROGRAM, "aws", plugin_path("aws"), env)
+    return Stack(folder, PROGRAM, {"aws": plugin_path("aws")}, env)
 
 
 def resources(stack: Stack) -> dict[str, dict[str, Any]]:

@@ -56,7 +56,7 @@ pulumi.export("driver", job.task_groups[0].tasks[0].driver)
 
 
 def test_a_stack_lives_through_up_update_drift_and_destroy(tmp_path: Path, executable: Path, agent: Agent) -> None:
-    stack = Stack(tmp_path, PROGRAM, "nomad", executable, {"NOMAD_ADDR": agent.address})
+    stack = Stack(tmp_path, PROGRAM, {"nomad": executable}, {"NOMAD_ADDR": agent.address})
     assert "3 created" in stack.run("up", "--yes")
     assert agent.running("engine")
     stack.run("preview", "--expect-no-changes")

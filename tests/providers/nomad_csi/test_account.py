@@ -97,7 +97,7 @@ def world(tmp_path: Path, nomad: FakeNomad) -> Iterator[World]:
         ec2 = clients(url).ec2
         volume_id = ec2.create_volume(AvailabilityZone="us-west-2a", Size=1)["VolumeId"]
         env = {"PYTHONPATH": str(PROJECT), "NOMAD_ADDR": nomad.address, **NO_AWS}
-        stack = Stack(tmp_path, PROGRAM, "nomad-csi", EXECUTABLE, env)
+        stack = Stack(tmp_path, PROGRAM, {"nomad-csi": EXECUTABLE}, env)
         made = World(stack, tmp_path / "project", url, volume_id, ec2)
         made.configure("AKIAEARLIER", "an-earlier-key")
         yield made

@@ -44,7 +44,7 @@ def stack(tmp_path: Path, nomad: FakeNomad) -> Stack:
     nomad.put("agent/members", {"ServerRegion": "global", "Members": [server]})
     nomad.put("plugin/csi/ebs", plugin_body(["a"]))
     env = {"PYTHONPATH": str(PROJECT), "NOMAD_ADDR": nomad.address}
-    return Stack(tmp_path, PROGRAM, "nomad-csi", EXECUTABLE, env)
+    return Stack(tmp_path, PROGRAM, {"nomad-csi": EXECUTABLE}, env)
 
 
 def _release(nomad: FakeNomad, path: str) -> None:
