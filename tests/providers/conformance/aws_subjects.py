@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from nomad_stateful.plugin_server.values import Props
@@ -148,33 +149,30 @@ def _detach(world: World, resource: Resource) -> None:
     world.aws.iam.detach_role_policy(RoleName=resource["role"], PolicyArn=resource["policyArn"])
 
 
-def _id(resource: Resource) -> str:
-    return resource.id
-
+_type = partial(TypeSubject, import_id=lambda made: made.id)
+_of_bucket = partial(_type, replaces={"bucket": "another"})
 
 TYPES = (
-    TypeSubject(
+    _type(
         "aws:ebs/volume:Volume",
         _volume,
         required={"availabilityZone"},
         updates={"size": 20, "type": "gp2", "iops": 4000, "throughput": 250, "tags": {"a": "b"}},
         replaces={"availabilityZone": "us-west-2b", "encrypted": True, "snapshotId": "snap-0123456789abcdef0"},
         vanish=lambda world, made: world.aws.ec2.delete_volume(VolumeId=made.id),
-        import_id=_id,
         left_out={"finalSnapshot", "multiAttachEnabled", "outpostArn"},
         invalid={"size": -1, "availabilityZone": "us-west-2z", "type": "gp9", "throughput": 1},
     ),
-    TypeSubject(
+    _type(
         "aws:ec2/tag:Tag",
         _tag,
         required={"key", "resourceId", "value"},
         updates={"value": "weekly"},
         replaces={"resourceId": "vol-0123456789abcdef0", "key": "another"},
         vanish=_untag,
-        import_id=_id,
         invalid={"key": "aws:mine"},
     ),
-    TypeSubject(
+    _type(
         "aws:iam/policy:Policy",
         _policy,
         required={"policy"},
@@ -183,21 +181,19 @@ TYPES = (
         delete_first_if_named=True,
         autonamed=True,
         vanish=_delete_policy,
-        import_id=_id,
         left_out={"delayAfterPolicyCreationInMs", "namePrefix"},
         invalid={"policy": "{", "path": "a"},
     ),
-    TypeSubject(
+    _type(
         "aws:dlm/lifecyclePolicy:LifecyclePolicy",
         _lifecycle_policy,
         required={"description", "executionRoleArn", "policyDetails"},
         updates={"policyDetails": details(7), "description": "Others", "state": "DISABLED", "tags": {"a": "c"}},
         vanish=lambda world, made: world.aws.dlm.delete_lifecycle_policy(PolicyId=made.id),
-        import_id=_id,
         left_out={"defaultPolicy"},
         invalid={"description": "a:b", "executionRoleArn": "no-arn", "state": "ON", "policyDetails": {"schedules": 1}},
     ),
-    TypeSubject(
+    _type(
         "aws:iam/role:Role",
         _made_role,
         required={"assumeRolePolicy"},
@@ -206,14 +202,13 @@ TYPES = (
         delete_first_if_named=True,
         autonamed=True,
         vanish=lambda world, made: world.aws.iam.delete_role(RoleName=made.id),
-        import_id=_id,
         left_out={
             *("forceDetachPolicies", "inlinePolicies", "managedPolicyArns", "maxSessionDuration"),
             *("namePrefix", "permissionsBoundary"),
         },
         invalid={"assumeRolePolicy": "{"},
     ),
-    TypeSubject(
+    _type(
         "aws:iam/rolePolicy:RolePolicy",
         _role_policy,
         required={"policy", "role"},
@@ -222,11 +217,10 @@ TYPES = (
         delete_first_if_named=True,
         autonamed=True,
         vanish=_delete_inline,
-        import_id=_id,
         left_out={"namePrefix"},
         invalid={"policy": "{"},
     ),
-    TypeSubject(
+    _type(
         "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
         _attachment,
         required={"policyArn", "role"},
@@ -234,10 +228,9 @@ TYPES = (
         replaces={"role": "another", "policyArn": "arn:aws:iam::123456789012:policy/another"},
         delete_first=True,
         vanish=_detach,
-        import_id=_id,
         invalid={"policyArn": "no-arn"},
     ),
-    TypeSubject(
+    _type(
         "aws:s3/bucket:Bucket",
         lambda _world: {"tags": {"a": "b"}},
         required=frozenset(),
@@ -247,7 +240,6 @@ TYPES = (
         autonamed=True,
         named_by="bucket",
         vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
-        import_id=_id,
         left_out={
             *("accelerationStatus", "acl", "bucketNamespace", "bucketPrefix", "corsRules", "forceDestroy", "grants"),
             *("lifecycleRules", "logging", "objectLockConfiguration", "objectLockEnabled", "policy", "requestPayer"),
@@ -255,68 +247,56 @@ TYPES = (
         },
         invalid={"bucket": "Under_Score"},
     ),
-    TypeSubject(
+    _of_bucket(
         "aws:s3/bucketVersioning:BucketVersioning",
         _in_bucket({"versioningConfiguration": {"status": "Enabled"}}),
         required={"bucket", "versioningConfiguration"},
         updates={"versioningConfiguration": {"status": "Suspended"}},
         delete_stops=True,
-        replaces={"bucket": "another"},
         vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
-        import_id=_id,
         left_out={"expectedBucketOwner", "mfa"},
         invalid={"versioningConfiguration": {"status": "ON"}},
     ),
-    TypeSubject(
+    _of_bucket(
         "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration",
         _in_versioned_bucket({"rule": _locked("GOVERNANCE", 7)}),
         required={"bucket"},
         updates={"rule": _locked("COMPLIANCE", 9)},
         delete_stops=True,
-        replaces={"bucket": "another"},
         vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
-        import_id=_id,
         left_out={"expectedBucketOwner", "token"},
         invalid={"rule": _locked("FOREVER", 7)},
     ),
-    TypeSubject(
+    _of_bucket(
         "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
         _in_bucket({"rules": _default_key("AES256")}),
         required={"bucket", "rules"},
         updates={"rules": _default_key("aws:kms")},
-        replaces={"bucket": "another"},
         vanish=lambda world, made: world.aws.s3.delete_bucket(Bucket=made.id),
-        import_id=_id,
         left_out={"expectedBucketOwner"},
     ),
-    TypeSubject(
+    _of_bucket(
         "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
         _in_bucket({"blockPublicAcls": True, "restrictPublicBuckets": True}),
         required={"bucket"},
         updates={"blockPublicPolicy": True, "ignorePublicAcls": True, "blockPublicAcls": False},
-        replaces={"bucket": "another"},
         vanish=lambda world, made: world.aws.s3.delete_public_access_block(Bucket=made.id),
-        import_id=_id,
         hidden={"skipDestroy"},
     ),
-    TypeSubject(
+    _of_bucket(
         "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
         _in_bucket({"rules": _expiry(35)}),
         required={"bucket"},
         updates={"rules": _expiry(7)},
-        replaces={"bucket": "another"},
         vanish=lambda world, made: world.aws.s3.delete_bucket_lifecycle(Bucket=made.id),
-        import_id=_id,
         left_out={"expectedBucketOwner", "timeouts", "transitionDefaultMinimumObjectSize"},
     ),
-    TypeSubject(
+    _of_bucket(
         "aws:s3/bucketPolicy:BucketPolicy",
         _in_bucket({"policy": _statement("Deny")}),
         required={"bucket", "policy"},
         updates={"policy": _statement("Allow")},
-        replaces={"bucket": "another"},
         vanish=lambda world, made: world.aws.s3.delete_bucket_policy(Bucket=made.id),
-        import_id=_id,
         invalid={"policy": "{"},
     ),
 )
