@@ -1,6 +1,6 @@
 """An account of moto's, by the program's own client of EC2, and what EC2 may answer where moto does not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +10,7 @@ from moto import mock_aws
 from moto.backends import get_backend
 
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
+from nomad_stateful.ebs.tags import listed
 
 REGION = "us-west-2"
 PLACE = AwsPlace(REGION, "123456789012")
@@ -107,6 +108,27 @@ def have_volume(ec2: Any, volume_id: str, instance_id: str = "", attachment: str
         ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device="/dev/xvdaa")
     if instance_id:
         volumes[volume_id].attachment.status = attachment
+
+
+def made_volume(ec2: Any, tags: Mapping[str, str] | None = None, *, zone: str = f"{REGION}a", **more: Any) -> str:
+    """Makes a volume of 2 GiB, free, in a zone; its id."""
+    given = {"AvailabilityZone": zone, "Size": 2, **_specified("volume", tags or {}), **more}
+    return str(ec2.create_volume(**given)["VolumeId"])
+
+
+def made_snapshot(ec2: Any, volume_id: str, tags: Mapping[str, str] | None = None) -> str:
+    """Takes a snapshot; its id."""
+    return str(ec2.create_snapshot(VolumeId=volume_id, **_specified("snapshot", tags or {}))["SnapshotId"])
+
+
+def snapshots_of(ec2: Any, volume_id: str) -> list[str]:
+    """The ids of a volume's snapshots."""
+    found = ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"]
+    return [one["SnapshotId"] for one in found]
+
+
+def _specified(kind: str, tags: Mapping[str, str]) -> dict[str, Any]:
+    return {"TagSpecifications": [{"ResourceType": kind, "Tags": listed(tags)}]} if tags else {}
 
 
 def asked(ec2: Any, operation: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.snapshots import Snapshot
-from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, STACK_TAG
+from nomad_stateful.ebs.tags import AS_OF_TAG, DRILL_TAG, STACK_TAG, listed, read
 from nomad_stateful.nomad.api import NomadApiError, NomadNotFound
 from nomad_stateful.operate import cluster, stack
 from nomad_stateful.operate.drill import command, report, scratch
@@ -26,6 +26,7 @@ from tests.unit.aws import PLACE
 
 ZONE = "us-west-2a"
 SPACE, JOB = "drill", "drill-shop-prod-mysql"
+FRAME = Frame("drill", yes=True, as_json=True)
 HEALTHY = [
     "answers\t9.7.0",
     "tables\t2",
@@ -117,14 +118,14 @@ class Nomad:
 
     address = "http://nomad"
 
-    def __init__(self, lines: list[str] | None = None, status: str = "complete") -> None:
+    def __init__(self) -> None:
         self.spaces: dict[str, Json] = {}
         self.jobs: dict[str, Json] = {}
         self.volumes: dict[str, Json] = {}
         self.variables: dict[str, Json] = {}
         self.sent: list[tuple[str, str]] = []
-        self.lines = HEALTHY if lines is None else lines
-        self.status = status
+        self.live = ""
+        self.lines, self.status = HEALTHY, "complete"
         self.may_make_namespaces = True
         self.interrupts = 0
         self.submitted: Json = {}
@@ -218,7 +219,9 @@ class Nomad:
     def close(self) -> None:
         """Nothing to close."""
 
-    live = ""
+    def says(self, lines: list[str], status: str = "complete") -> None:
+        """What the drill job says, and how it ends."""
+        self.lines, self.status = lines, status
 
 
 @pytest.fixture(scope="module")
@@ -229,10 +232,8 @@ def account() -> Iterator[Any]:
 
 
 @pytest.fixture
-def ec2(account: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def ec2(account: Any) -> Iterator[Any]:
     """The account, with nothing in it after each test."""
-    monkeypatch.setattr(stack, "aws_place", lambda: PLACE)
-    monkeypatch.setattr(cluster, "POLL_S", 0.01)
     yield account
     volumes = [one["VolumeId"] for one in account.describe_volumes()["Volumes"]]
     # moto's own images have snapshots too.
@@ -243,64 +244,81 @@ def ec2(account: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         account.delete_volume(VolumeId=volume_id)
 
 
+class Bench:
+    """A stack with a live volume, its account, and the cluster in which it is drilled."""
+
+    def __init__(self, ec2: Any, nomad: Nomad, printed: pytest.CaptureFixture[str]) -> None:
+        self.ec2, self.nomad = ec2, nomad
+        self.live = aws.made_volume(ec2, {"Name": "mysql", STACK_TAG: "shop/prod"}, VolumeType="gp3")
+        self.nomad.live = self.live
+        self.snapshot_id = ""
+        self.outputs: Json = {
+            "volumes": {
+                "mysql": {"id": self.live, "nomadId": "mysql", "zone": ZONE, "plugin": "aws-ebs0"},
+                "shared": {"id": "fs-0123"},
+            },
+            "plugins": {"aws-ebs0": {"topologyKey": "topology.ebs.csi.aws.com/zone"}},
+            "mysql": {"job": "mysql-server", "namespace": "default", "zone": ZONE, "volume": "mysql", "user": "root"},
+            "mysqlPassword": "live-secret",
+        }
+        self._printed = printed
+
+    def drill(self, *, clean: bool = False, **options: Any) -> None:
+        command.drill(FRAME, Options(options.pop("volume", ""), **options), clean=clean)
+
+    def said(self) -> Json:
+        """The report for scripts that was printed since it was asked for."""
+        found: Json = json.loads(self._printed.readouterr().out)
+        return found
+
+    def nothing_is_left(self) -> bool:
+        volumes = [one["VolumeId"] for one in self.ec2.describe_volumes()["Volumes"]]
+        nomad = self.nomad
+        return volumes == [self.live] and not (nomad.jobs or nomad.volumes or nomad.variables or nomad.spaces)
+
+
 @pytest.fixture
-def live(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The live volume, and the stack that has it."""
-    tags = [{"Key": "Name", "Value": "mysql"}, {"Key": STACK_TAG, "Value": "shop/prod"}]
-    made = ec2.create_volume(
-        AvailabilityZone=ZONE,
-        Size=2,
-        VolumeType="gp3",
-        TagSpecifications=[{"ResourceType": "volume", "Tags": tags}],
-    )
-    known = {
-        "volumes": {
-            "mysql": {"id": made["VolumeId"], "nomadId": "mysql", "zone": ZONE, "plugin": "aws-ebs0"},
-            "shared": {"id": "fs-0123"},
-        },
-        "plugins": {"aws-ebs0": {"topologyKey": "topology.ebs.csi.aws.com/zone"}},
-        "mysql": {"job": "mysql-server", "namespace": "default", "zone": ZONE, "volume": "mysql", "user": "root"},
-        "mysqlPassword": "live-secret",
-    }
-    monkeypatch.setattr(stack, "outputs", lambda: known)
+def nomad() -> Nomad:
+    return Nomad()
+
+
+@pytest.fixture
+def unsaved(ec2: Any, nomad: Nomad, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bench:
+    """One whose live volume has no snapshot."""
+    made = Bench(ec2, nomad, capsys)
+    monkeypatch.setattr(stack, "aws_place", lambda: PLACE)
+    monkeypatch.setattr(cluster, "POLL_S", 0.01)
+    monkeypatch.setattr(stack, "outputs", lambda: made.outputs)
     monkeypatch.setattr(stack, "resources", state)
-    Nomad.live = made["VolumeId"]
-    return str(made["VolumeId"])
+    monkeypatch.setattr("nomad_stateful.operate.frame.stack_cluster", lambda _volume: nomad)
+    return made
 
 
 @pytest.fixture
-def snapshot_id(ec2: Any, live: str) -> str:
-    return str(ec2.create_snapshot(VolumeId=live)["SnapshotId"])
+def bench(unsaved: Bench) -> Bench:
+    """One whose live volume has a snapshot."""
+    unsaved.snapshot_id = aws.made_snapshot(unsaved.ec2, unsaved.live)
+    return unsaved
 
 
-def drill(
-    nomad: Nomad, monkeypatch: pytest.MonkeyPatch, *, clean: bool = False, metrics: str = "", **options: Any
-) -> None:
-    monkeypatch.setattr("nomad_stateful.operate.frame.stack_cluster", lambda _volume: nomad)
-    frame = Frame("drill", yes=True, as_json=True)
-    command.drill(frame, Options(options.pop("volume", ""), **options), clean=clean, metrics=metrics)
+def target(volume: str = "mysql", volume_id: str = "vol-1") -> Target:
+    """What is drilled of a volume."""
+    own = JOB if volume == "mysql" else f"drill-{volume}"
+    return Target(volume, volume_id, f"shop/prod/{volume}", own, SPACE, ZONE, "aws-ebs0", "zone")
 
 
-def nothing_is_left(ec2: Any, nomad: Nomad, live: str) -> bool:
-    volumes = [one["VolumeId"] for one in ec2.describe_volumes()["Volumes"]]
-    return volumes == [live] and not (nomad.jobs or nomad.volumes or nomad.variables or nomad.spaces)
-
-
-def test_a_drill_restores_checks_reports_and_removes_everything(
-    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    nomad = Nomad()
-    drill(nomad, monkeypatch, newest="SELECT MAX(created) FROM shop.orders;")
-    said = json.loads(capsys.readouterr().out)
-    assert (said["ok"], said["snapshot"]["id"], said["server"]) == (True, snapshot_id, "9.7.0")
+def test_a_drill_restores_checks_reports_and_removes_everything(bench: Bench) -> None:
+    bench.drill(newest="SELECT MAX(created) FROM shop.orders;")
+    said = bench.said()
+    assert (said["ok"], said["snapshot"]["id"], said["server"]) == (True, bench.snapshot_id, "9.7.0")
     assert [(one["name"], one["rows"]) for one in said["tables"]] == [("`shop`.`orders`", 40), ("`shop`.`notes`", 2)]
     assert said["newest"] == "2026-11-22T20:00:00Z"
     assert list(said["phases"]) == ["volume", "register", "attach", "recover", "check", "remove"]
     assert said["rpoSeconds"] >= 0
     assert said["rtoSeconds"] >= 0
-    assert nothing_is_left(ec2, nomad, live)
+    assert bench.nothing_is_left()
     # Nothing is sent about the live job, volume or variable.
-    assert {path for _, path in nomad.sent} <= {
+    assert {path for _, path in bench.nomad.sent} <= {
         "namespace/drill",
         "jobs/parse",
         "jobs",
@@ -311,11 +329,9 @@ def test_a_drill_restores_checks_reports_and_removes_everything(
     }
 
 
-def test_the_drills_server_is_the_stacks_but_no_client_finds_it(
-    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nomad = Nomad()
-    drill(nomad, monkeypatch, newest="SELECT 1;")
+def test_the_drills_server_is_the_stacks_but_no_client_finds_it(bench: Bench) -> None:
+    bench.drill(newest="SELECT 1;")
+    nomad = bench.nomad
     text = json.dumps(nomad.submitted)
     [group] = nomad.submitted["TaskGroups"]
     server, check = group["Tasks"]
@@ -341,44 +357,34 @@ def test_the_drills_server_is_the_stacks_but_no_client_finds_it(
     assert nomad.password["root_password"] != "live-secret"
 
 
-def test_a_job_of_an_earlier_release_is_to_be_updated_first(
-    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_of_an_earlier_release_is_to_be_updated_first(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SERVER, "Env", {})
     with pytest.raises(
         DrillError, match="job mysql-server serves on another socket than this release: run `pulumi up`"
     ):
-        drill(Nomad(), monkeypatch)
+        bench.drill()
 
 
-@pytest.mark.usefixtures("snapshot_id")
+@pytest.mark.parametrize(
+    ("fault", "times", "said"),
+    [
+        ("unhealthy", 3, "a controller of plugin aws-ebs0 is healthy.*nomad-stateful doctor"),
+        ("lost_controller", 2, r"Nomad registers volume \S+: not after .*No path to node"),
+    ],
+)
 def test_it_waits_for_a_controller_as_after_the_loss_of_a_zone(
-    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, fault: str, times: int, said: str
 ) -> None:
-    nomad = Nomad()
-    nomad.unhealthy = 3
-    drill(nomad, monkeypatch)
-    nomad.unhealthy = 10**6
-    with pytest.raises(DrillError, match=r"a controller of plugin aws-ebs0 is healthy.*nomad-stateful doctor"):
-        drill(nomad, monkeypatch, timeout_s=0.2)
-    assert nothing_is_left(ec2, nomad, live)
+    """Also while Nomad asks one on a client that it lost."""
+    monkeypatch.setattr(bench.nomad, fault, times)
+    bench.drill()
+    assert getattr(bench.nomad, fault) <= 0
+    monkeypatch.setattr(bench.nomad, fault, 10**6)
+    with pytest.raises(DrillError, match=said):
+        bench.drill(timeout_s=0.2)
+    assert bench.nothing_is_left()
 
 
-@pytest.mark.usefixtures("snapshot_id")
-def test_it_waits_while_nomad_asks_a_controller_on_a_client_that_it_lost(
-    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nomad = Nomad()
-    nomad.lost_controller = 2
-    drill(nomad, monkeypatch)
-    assert nomad.lost_controller == 0
-    nomad.lost_controller = 10**6
-    with pytest.raises(DrillError, match=r"Nomad registers volume \S+: not after .*No path to node"):
-        drill(nomad, monkeypatch, timeout_s=0.2)
-    assert nothing_is_left(ec2, nomad, live)
-
-
-@pytest.mark.usefixtures("snapshot_id")
 @pytest.mark.parametrize(
     ("lines", "status", "reason"),
     [
@@ -394,41 +400,34 @@ def test_it_waits_while_nomad_asks_a_controller_on_a_client_that_it_lost(
     ],
 )
 def test_a_snapshot_that_cannot_be_used_is_red_and_all_is_removed(
-    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch, lines: list[str], status: str, reason: str
+    bench: Bench, lines: list[str], status: str, reason: str
 ) -> None:
-    nomad = Nomad(lines, status)
+    bench.nomad.says(lines, status)
     with pytest.raises(DrillError, match=f"drill of volume mysql failed: .*{reason}.*Next: "):
-        drill(nomad, monkeypatch)
-    assert nothing_is_left(ec2, nomad, live)
+        bench.drill()
+    assert bench.nothing_is_left()
 
 
-def test_another_stacks_snapshot_is_drilled_only_where_that_stack_is_named(
-    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tags = [{"Key": "Name", "Value": "mysql"}, {"Key": STACK_TAG, "Value": "shop/staging"}]
-    theirs = ec2.create_volume(AvailabilityZone=ZONE, Size=2)["VolumeId"]
-    made = {"TagSpecifications": [{"ResourceType": "snapshot", "Tags": tags}]}
-    taken, own = (ec2.create_snapshot(VolumeId=one, **made)["SnapshotId"] for one in (theirs, live))
+def test_another_stacks_snapshot_is_drilled_only_where_that_stack_is_named(unsaved: Bench) -> None:
+    ec2, tags = unsaved.ec2, {"Name": "mysql", STACK_TAG: "shop/staging"}
+    theirs = aws.made_volume(ec2)
+    taken, own = (aws.made_snapshot(ec2, one, tags) for one in (theirs, unsaved.live))
     ec2.delete_volume(VolumeId=theirs)
     said = f"--snapshot {taken} is of volume mysql of stack shop/staging: .*--snapshot-stack shop/staging if that is"
-    with pytest.raises(DrillError, match=said):
-        drill(Nomad(), monkeypatch, snapshot=taken)
-    with pytest.raises(DrillError, match=said):
-        drill(Nomad(), monkeypatch, snapshot=taken, snapshot_stack="shop/third")
-    for options in ({"snapshot": taken, "snapshot_stack": "shop/staging"}, {"snapshot": own}):
-        nomad = Nomad()
-        drill(nomad, monkeypatch, **options)
-        assert nothing_is_left(ec2, nomad, live)
+    for stack_name in ("", "shop/third"):
+        with pytest.raises(DrillError, match=said):
+            unsaved.drill(snapshot=taken, snapshot_stack=stack_name)
+    for snapshot_id, stack_name in ((taken, "shop/staging"), (own, "")):
+        unsaved.drill(snapshot=snapshot_id, snapshot_stack=stack_name)
+        assert unsaved.nothing_is_left()
     ec2.delete_snapshot(SnapshotId=taken)
 
 
-def test_a_snapshot_of_a_point_in_time_is_as_old_as_that(
-    ec2: Any, snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_snapshot_of_a_point_in_time_is_as_old_as_that(bench: Bench) -> None:
     moment = datetime.now(UTC) - timedelta(hours=2)
-    ec2.create_tags(Resources=[snapshot_id], Tags=[{"Key": AS_OF_TAG, "Value": moment.isoformat()}])
-    drill(Nomad(), monkeypatch, snapshot=snapshot_id)
-    assert json.loads(capsys.readouterr().out)["rpoSeconds"] == pytest.approx(7200, abs=60)
+    bench.ec2.create_tags(Resources=[bench.snapshot_id], Tags=listed({AS_OF_TAG: moment.isoformat()}))
+    bench.drill(snapshot=bench.snapshot_id)
+    assert bench.said()["rpoSeconds"] == pytest.approx(7200, abs=60)
 
 
 @pytest.mark.parametrize(
@@ -440,117 +439,89 @@ def test_without_a_database_a_volume_is_to_be_named_once_there_is_one(
 ) -> None:
     monkeypatch.setattr(stack, "outputs", lambda: known)
     with pytest.raises(DrillError, match=f"^the stack has no database server: {remedy}$"):
-        command.drill(Frame("drill", yes=True), Options(""))
+        command.drill(FRAME, Options(""))
 
 
-def test_no_snapshot_is_red_before_anything_is_made(live: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    nomad = Nomad()
+def test_no_snapshot_is_red_before_anything_is_made(unsaved: Bench) -> None:
     with pytest.raises(DrillError, match=r"no completed snapshot of volume mysql.*volumes\[\]\.snapshots"):
-        drill(nomad, monkeypatch)
-    assert live
-    assert nomad.sent == []
+        unsaved.drill()
+    assert unsaved.nomad.sent == []
 
 
-@pytest.mark.usefixtures("snapshot_id")
-def test_a_snapshot_that_is_too_old_is_red_and_still_drilled(
-    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    nomad = Nomad()
+def test_a_snapshot_that_is_too_old_is_red_and_still_drilled(bench: Bench) -> None:
     with pytest.raises(DrillError, match="old: --max-age allows -1 s"):
-        drill(nomad, monkeypatch, max_age_s=-1)
-    assert len(json.loads(capsys.readouterr().out)["tables"]) == 2
-    assert nothing_is_left(ec2, nomad, live)
+        bench.drill(max_age_s=-1)
+    assert len(bench.said()["tables"]) == 2
+    assert bench.nothing_is_left()
 
 
-@pytest.mark.usefixtures("snapshot_id")
-def test_a_snapshot_that_lacks_its_newest_rows_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_lacks_its_newest_rows_is_red(bench: Bench) -> None:
+    bench.nomad.says([*HEALTHY[:-2], "newest\t2020-01-01 00:00:00", "done"])
     with pytest.raises(DrillError, match=r"newest row is .* older than the snapshot: --max-lag allows 60 s"):
-        drill(
-            Nomad([*HEALTHY[:-2], "newest\t2020-01-01 00:00:00", "done"]), monkeypatch, newest="SELECT 1", max_lag_s=60
-        )
+        bench.drill(newest="SELECT 1", max_lag_s=60)
 
 
 APPLIED = ["answers\t9.7.0", "replaying", "replayed", "event\tshop.purge", "engine\tshop.old (MyISAM)"]
 
 
-@pytest.mark.usefixtures("snapshot_id")
-def test_what_the_logs_change_beside_the_rows_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    drill(Nomad([*APPLIED, *HEALTHY[1:]]), monkeypatch)
-    event, engine = json.loads(capsys.readouterr().out)["notes"]
+def test_what_the_logs_change_beside_the_rows_is_told(bench: Bench) -> None:
+    bench.nomad.says([*APPLIED, *HEALTHY[1:]])
+    bench.drill()
+    event, engine = bench.said()["notes"]
     assert "event shop.purge was made or altered since the snapshot" in event
     assert "table shop.old (MyISAM) does not recover" in engine
 
 
-def test_what_was_restored_is_kept_where_only_its_checks_took_too_long(
-    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    nomad = Nomad([*APPLIED, "checking\t`shop`.`orders`"], status="running")
+def test_what_was_restored_is_kept_where_only_its_checks_took_too_long(bench: Bench) -> None:
+    bench.nomad.says([*APPLIED, "checking\t`shop`.`orders`"], "running")
     with pytest.raises(DrillError, match="the job ends: not within --timeout"):
-        drill(nomad, monkeypatch, keep=True, timeout_s=1)
-    kept = json.loads(capsys.readouterr().out)["kept"]
-    assert ec2.describe_snapshots(SnapshotIds=[kept])["Snapshots"][0]["VolumeId"] != live
-    assert nothing_is_left(ec2, nomad, live)
-    ec2.delete_snapshot(SnapshotId=kept)
+        bench.drill(keep=True, timeout_s=1)
+    kept = bench.said()["kept"]
+    assert bench.ec2.describe_snapshots(SnapshotIds=[kept])["Snapshots"][0]["VolumeId"] != bench.live
+    assert bench.nothing_is_left()
+    bench.ec2.delete_snapshot(SnapshotId=kept)
 
 
 @pytest.mark.parametrize("lines", [["answers\t9.7.0", "replaying"], [*APPLIED, "table\t`shop`.`orders`\t-\tcorrupt"]])
-@pytest.mark.usefixtures("snapshot_id")
-def test_nothing_is_kept_that_lacks_transactions_or_is_damaged(
-    lines: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_kept_that_lacks_transactions_or_is_damaged(bench: Bench, lines: list[str]) -> None:
+    bench.nomad.says(lines, "running")
     with pytest.raises(DrillError, match="not within --timeout"):
-        drill(Nomad(lines, status="running"), monkeypatch, keep=True, timeout_s=1)
-    assert not json.loads(capsys.readouterr().out)["kept"]
+        bench.drill(keep=True, timeout_s=1)
+    assert not bench.said()["kept"]
 
 
-@pytest.mark.usefixtures("snapshot_id")
-def test_ctrl_c_removes_what_was_made(ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    nomad = Nomad(status="running")
-    nomad.interrupts = 1
+def test_ctrl_c_removes_what_was_made(bench: Bench) -> None:
+    bench.nomad.status, bench.nomad.interrupts = "running", 1
     with pytest.raises(OperateError, match=r"interrupted: .*What the drill made is removed"):
-        drill(nomad, monkeypatch)
-    assert nothing_is_left(ec2, nomad, live)
+        bench.drill()
+    assert bench.nothing_is_left()
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_what_a_killed_drill_left_is_removed_by_the_next_one(
-    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch, *, clean: bool
-) -> None:
-    nomad = Nomad()
+def test_what_a_killed_drill_left_is_removed_by_the_next_one(bench: Bench, *, clean: bool) -> None:
+    nomad = bench.nomad
     nomad.spaces[SPACE] = {"Meta": {"made-by": "nomad-stateful drill"}}
     nomad.jobs[JOB] = {"ID": JOB, "TaskGroups": []}
     nomad.volumes[JOB] = {"ID": JOB}
     nomad.variables[f"nomad/jobs/{JOB}"] = {"Items": {}}
-    tags = [{"Key": DRILL_TAG, "Value": "shop/prod/mysql"}]
-    ec2.create_volume(
-        SnapshotId=snapshot_id, AvailabilityZone=ZONE, TagSpecifications=[{"ResourceType": "volume", "Tags": tags}]
-    )
-    drill(nomad, monkeypatch, clean=clean)
-    assert nothing_is_left(ec2, nomad, live)
+    aws.made_volume(bench.ec2, {DRILL_TAG: "shop/prod/mysql"}, SnapshotId=bench.snapshot_id)
+    bench.drill(clean=clean)
+    assert bench.nothing_is_left()
 
 
-def test_a_namespace_that_was_there_stays(
-    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nomad = Nomad()
-    nomad.spaces[SPACE] = {"Meta": None}
-    drill(nomad, monkeypatch)
-    assert list(nomad.spaces) == [SPACE]
+def test_a_namespace_that_was_there_stays(bench: Bench) -> None:
+    bench.nomad.spaces[SPACE] = {"Meta": None}
+    bench.drill()
+    assert list(bench.nomad.spaces) == [SPACE]
 
 
-def test_a_namespace_that_may_not_be_made_is_told_with_the_command(
-    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nomad = Nomad()
-    nomad.may_make_namespaces = False
+def test_a_namespace_that_may_not_be_made_is_told_with_the_command(bench: Bench) -> None:
+    bench.nomad.may_make_namespaces = False
     with pytest.raises(DrillError, match=r"nomad namespace apply .* drill.*nomad_stateful/operate/nomad-policy\.hcl"):
-        drill(nomad, monkeypatch)
-    assert nothing_is_left(ec2, nomad, live)
+        bench.drill()
+    assert bench.nothing_is_left()
 
 
-@pytest.mark.usefixtures("snapshot_id")
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -559,69 +530,53 @@ def test_a_namespace_that_may_not_be_made_is_told_with_the_command(
         ({"volume": "shared"}, "volume shared is fs-0123, which is not an EBS volume"),
     ],
 )
-def test_what_cannot_be_drilled_is_refused_before_anything_is_made(
-    monkeypatch: pytest.MonkeyPatch, options: Json, reason: str
-) -> None:
-    nomad = Nomad()
+def test_what_cannot_be_drilled_is_refused_before_anything_is_made(bench: Bench, options: Json, reason: str) -> None:
     with pytest.raises(DrillError, match=reason):
-        drill(nomad, monkeypatch, **options)
-    assert nomad.sent == []
+        bench.drill(**options)
+    assert bench.nomad.sent == []
 
 
 def test_without_yes_a_script_gets_the_plan_and_nothing_is_done(
-    snapshot_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nomad = Nomad()
-    monkeypatch.setattr("nomad_stateful.operate.frame.stack_cluster", lambda _volume: nomad)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(NotConfirmedError, match=r"add --yes\. Nothing was changed"):
         command.drill(Frame("drill", yes=False), Options("mysql"))
-    assert f"restore {snapshot_id}" in capsys.readouterr().err
-    assert nomad.sent == []
+    assert f"restore {bench.snapshot_id}" in capsys.readouterr().err
+    assert bench.nomad.sent == []
 
 
 def test_a_volume_that_cannot_be_removed_is_red_with_the_command_that_removes_it(
-    ec2: Any, live: str, snapshot_id: str, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stuck(*_words: Any) -> None:
         raise OperateError("vol-1 is detached: not after 180 s")
 
-    nomad = Nomad()
     monkeypatch.setattr(scratch, "await_detached", stuck)
     with pytest.raises(DrillError, match=r"scratch volume is not removed: vol-1 .*drill mysql --clean"):
-        drill(nomad, monkeypatch)
+        bench.drill()
 
 
-def test_only_volumes_with_a_drills_tags_are_deleted(ec2: Any, live: str) -> None:
+def test_only_volumes_with_a_drills_tags_are_deleted(unsaved: Bench) -> None:
     with pytest.raises(DrillError, match="does not have the tags of a drill's volume"):
-        scratch.delete(PLACE, live)
-    assert ec2.describe_volumes(VolumeIds=[live])["Volumes"]
+        scratch.delete(PLACE, unsaved.live)
+    assert unsaved.ec2.describe_volumes(VolumeIds=[unsaved.live])["Volumes"]
 
 
-def test_the_scratch_volume_is_unknown_to_schedules_and_performs_like_the_live_one(
-    ec2: Any, live: str, snapshot_id: str
-) -> None:
-    target = Target("mysql", live, "shop/prod/mysql", JOB, SPACE, ZONE, "aws-ebs0", "zone")
-    made = scratch.create(PLACE, target, Scratch(2, snapshot_id))
-    [found] = ec2.describe_volumes(VolumeIds=[made])["Volumes"]
-    tags = {one["Key"]: one["Value"] for one in found["Tags"]}
-    assert tags == {"Name": JOB, DRILL_TAG: "shop/prod/mysql", "ebs.csi.aws.com/cluster": "true"}
-    assert (found["VolumeType"], found["SnapshotId"]) == ("gp3", snapshot_id)
-    assert scratch.left_over(PLACE, target) == [made]
-
-
-def test_a_scratch_volume_that_ec2_does_not_list_yet_is_waited_for(ec2: Any, live: str, snapshot_id: str) -> None:
-    target = Target("mysql", live, "shop/prod/mysql", JOB, SPACE, ZONE, "aws-ebs0", "zone")
-    with aws.answers(ec2, "DescribeVolumes", "", aws.UNLISTED) as left:
-        made = scratch.create(PLACE, target, Scratch(2, snapshot_id))
+def test_the_scratch_volume_is_unknown_to_schedules_and_performs_like_the_live_one(bench: Bench) -> None:
+    """It is waited for until EC2 lists it."""
+    of_live = target(volume_id=bench.live)
+    with aws.answers(bench.ec2, "DescribeVolumes", "", aws.UNLISTED) as left:
+        made = scratch.create(PLACE, of_live, Scratch(2, bench.snapshot_id))
     assert left == []
-    assert scratch.left_over(PLACE, target) == [made]
+    [found] = bench.ec2.describe_volumes(VolumeIds=[made])["Volumes"]
+    assert read(found) == {"Name": JOB, DRILL_TAG: "shop/prod/mysql", "ebs.csi.aws.com/cluster": "true"}
+    assert (found["VolumeType"], found["SnapshotId"]) == ("gp3", bench.snapshot_id)
+    assert scratch.left_over(PLACE, of_live) == [made]
 
 
-def test_another_consumers_check_runs_in_its_task_on_the_restored_volume() -> None:
-    nomad: Any = Nomad()
-    target = Target("index", "vol-1", "shop/prod/index", "drill-index", SPACE, ZONE, "aws-ebs0", "zone")
-    made = jobs.consumer(nomad, "default", "index[1]", target, "check-index /data")
+def test_another_consumers_check_runs_in_its_task_on_the_restored_volume(nomad: Any) -> None:
+    made = jobs.consumer(nomad, "default", "index[1]", target("index"), "check-index /data")
     [group] = made["TaskGroups"]
     [task] = group["Tasks"]
     assert (made["ID"], made["Type"], group["Count"]) == ("drill-index", "batch", 1)
@@ -633,7 +588,7 @@ def test_another_consumers_check_runs_in_its_task_on_the_restored_volume() -> No
     # What a template looks up belongs to the live job.
     assert [one["EmbeddedTmpl"] for one in task["Templates"]] == ["plain", "check-index /data\n"]
     with pytest.raises(DrillError, match="no job in namespace default uses volume other"):
-        jobs.consumer(nomad, "default", "other", target, "true")
+        jobs.consumer(nomad, "default", "other", target("index"), "true")
 
 
 @pytest.mark.parametrize("printed", ["whole\n", ""])
@@ -652,9 +607,8 @@ def test_what_another_consumers_check_printed_is_read_though_nomad_writes_it_lat
 
     monkeypatch.setattr(cluster, "POLL_S", 0.001)
     nomad: Any = Late()
-    target = Target("index", "vol-1", "shop/prod/index", "drill-index", SPACE, ZONE, "aws-ebs0", "zone")
     found = Report("index", datetime.now(UTC))
-    Watch(nomad, target, found, Stopwatch(), Progress(Context(), 60)).follow()
+    Watch(nomad, target("index"), found, Stopwatch(), Progress(Context(), 60)).follow()
     assert found.output == printed.split()
     assert found.ok
 

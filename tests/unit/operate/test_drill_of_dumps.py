@@ -14,17 +14,17 @@ import pytest
 from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.drill import report, scratch, source
-from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Scratch, Target
+from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Scratch
 from nomad_stateful.operate.drill.report import Report
 from tests.unit import aws
 from tests.unit.operate import test_drill as drills
 
 # Fixtures.
-account, ec2, live = drills.account, drills.ec2, drills.live
+account, ec2, unsaved = drills.account, drills.ec2, drills.unsaved
 
 BUCKET, PREFIX = "dumps", "shop/prod/"
 PLACE = f"s3://{BUCKET}/{PREFIX}"
-OLD, NEW = "20260101T030000Z.sql.gz", "20260102T030000Z.sql.gz"
+OLD, NEW, NONE = "20260101T030000Z.sql.gz", "20260102T030000Z.sql.gz", "20250101T030000Z.sql.gz"
 # Of a clock that was ahead, and of no time.
 NO_LATEST = ("29990101T030000Z.sql.gz", "20261399T030000Z.sql.gz")
 LOADED = [drills.HEALTHY[0], "loading", "loaded", *drills.HEALTHY[1:]]
@@ -51,10 +51,7 @@ RESTORE: Json = {
                     "Name": "restore",
                     "Driver": "docker",
                     "Config": {"image": "mysql:9.7"},
-                    "Templates": [
-                        *SCRIPTS,
-                        {"DestPath": "secrets/client.cnf", "EmbeddedTmpl": "login of the live job"},
-                    ],
+                    "Templates": [*SCRIPTS, LOGIN],
                     "VolumeMounts": MOUNTS,
                     "Resources": {"CPU": 200, "MemoryMB": 256},
                 },
@@ -92,31 +89,40 @@ class Nomad(drills.Nomad):
 
 
 @pytest.fixture
-def s3(account: Any, live: str) -> Iterator[Any]:
-    """A bucket with two dumps, of a stack that copies them there."""
-    known = stack.outputs()
-    known["mysqlBackup"] = {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": PLACE}
-    known["volumes"]["shared"]["id"] = live
-    client = boto3.client("s3", region_name=aws.REGION)
+def nomad() -> Nomad:
+    """It says of itself that the dump was loaded."""
+    made = Nomad()
+    made.says(LOADED)
+    return made
+
+
+@pytest.fixture
+def bench(unsaved: drills.Bench) -> Iterator[drills.Bench]:
+    """A stack that copies its dumps to a bucket, in which there are two."""
+    unsaved.outputs["mysqlBackup"] = {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": PLACE}
+    unsaved.outputs["volumes"]["shared"]["id"] = unsaved.live
+    client = s3()
     client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": aws.REGION})
     for name in (OLD, NEW, *NO_LATEST, "notes.txt", "20260103T030000Z.sql"):
         client.put_object(Bucket=BUCKET, Key=PREFIX + name, Body=b"dump of " + name.encode())
-    yield client
+    yield unsaved
     for one in client.list_objects_v2(Bucket=BUCKET).get("Contents", []):
         client.delete_object(Bucket=BUCKET, Key=one["Key"])
     client.delete_bucket(Bucket=BUCKET)
 
 
-def drill(nomad: Nomad, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-    drills.drill(nomad, monkeypatch, dump=options.pop("dump", "latest"), **options)
+def s3() -> Any:
+    return boto3.client("s3", region_name=aws.REGION)
 
 
-@pytest.mark.usefixtures("s3")
+def drill(bench: drills.Bench, dump: str = "latest", **options: Any) -> None:
+    bench.drill(dump=dump, **options)
+
+
 def test_the_latest_dump_is_loaded_into_an_empty_server_and_all_is_removed(
-    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bench: drills.Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nomad = Nomad(LOADED)
-    drill(nomad, monkeypatch, newest="SELECT 1")
+    drill(bench, newest="SELECT 1")
     captured = capsys.readouterr()
     said = json.loads(captured.out)
     assert said["dump"] == {
@@ -134,16 +140,15 @@ def test_the_latest_dump_is_loaded_into_an_empty_server_and_all_is_removed(
     assert (
         f"load {NEW} (0.0 MiB) of {PLACE} into a new server on an empty EBS volume (3 GiB, us-west-2a)" in captured.err
     )
-    assert drills.nothing_is_left(ec2, nomad, live)
+    assert bench.nothing_is_left()
 
 
-@pytest.mark.usefixtures("s3", "live")
-def test_it_is_fetched_and_loaded_by_the_tasks_of_the_stacks_own_restore(monkeypatch: pytest.MonkeyPatch) -> None:
-    nomad = Nomad(LOADED)
-    drill(nomad, monkeypatch, dump=OLD)
-    [group] = nomad.submitted["TaskGroups"]
+def test_it_is_fetched_and_loaded_by_the_tasks_of_the_stacks_own_restore(bench: drills.Bench) -> None:
+    drill(bench, OLD)
+    job = bench.nomad.submitted
+    [group] = job["TaskGroups"]
     fetch, server, check = group["Tasks"]
-    assert (nomad.submitted["Meta"]["dump"], nomad.submitted["Meta"]["from"]) == (OLD, "s3")
+    assert (job["Meta"]["dump"], job["Meta"]["from"]) == (OLD, "s3")
     assert list(group["Volumes"]) == ["data"]
     folder = "/srv/.drill-dump"
     assert fetch["Config"] == {
@@ -156,22 +161,19 @@ def test_it_is_fetched_and_loaded_by_the_tasks_of_the_stacks_own_restore(monkeyp
     assert [one for one in check["Templates"] if one in SCRIPTS] == SCRIPTS
     assert check["Resources"] == {"CPU": 200, "MemoryMB": 256}
     # Neither the live job's login nor its volume.
-    assert "login of the live job" not in json.dumps(nomad.submitted["TaskGroups"])
+    assert "login of the live job" not in json.dumps(job["TaskGroups"])
     assert "--folder=/dumps" in RESTORE["TaskGroups"][0]["Tasks"][0]["Config"]["args"]
 
 
 def test_an_empty_scratch_volume_is_encrypted_like_the_live_one(ec2: Any) -> None:
     made = ec2.create_volume(AvailabilityZone=drills.ZONE, Size=2, VolumeType="gp3", Encrypted=True, Iops=4000)
-    target = Target(
-        "mysql", made["VolumeId"], "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "aws-ebs0", "z"
-    )
-    [found] = ec2.describe_volumes(VolumeIds=[scratch.create(aws.PLACE, target, Scratch(5))])["Volumes"]
+    made_like_it = scratch.create(aws.PLACE, drills.target(volume_id=made["VolumeId"]), Scratch(5))
+    [found] = ec2.describe_volumes(VolumeIds=[made_like_it])["Volumes"]
     assert (found["Size"], found["VolumeType"], found["Iops"]) == (5, "gp3", 4000)
     assert not found.get("SnapshotId")
     assert (found["Encrypted"], found["KmsKeyId"]) == (True, made["KmsKeyId"])
 
 
-@pytest.mark.usefixtures("s3")
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
@@ -184,68 +186,53 @@ def test_an_empty_scratch_volume_is_encrypted_like_the_live_one(ec2: Any) -> Non
     ],
 )
 def test_a_dump_that_does_not_load_is_red_and_the_server_is_not_said_to_be_back(
-    ec2: Any,
-    live: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    lines: list[str],
-    reason: str,
+    bench: drills.Bench, lines: list[str], reason: str
 ) -> None:
-    nomad = Nomad(lines, "failed")
+    bench.nomad.says(lines, "failed")
     with pytest.raises(DrillError, match=reason):
-        drill(nomad, monkeypatch)
-    assert json.loads(capsys.readouterr().out)["rtoSeconds"] is None
-    assert drills.nothing_is_left(ec2, nomad, live)
+        drill(bench)
+    assert bench.said()["rtoSeconds"] is None
+    assert bench.nothing_is_left()
 
 
-@pytest.mark.usefixtures("s3")
 def test_a_dump_that_cannot_be_fetched_is_red_with_the_last_line_of_that_task(
-    ec2: Any, live: str, monkeypatch: pytest.MonkeyPatch
+    bench: drills.Bench, nomad: Nomad
 ) -> None:
-    nomad = Nomad([], "failed")
+    nomad.says([], "failed")
     nomad.fetch_failed = True
     with pytest.raises(DrillError, match="the dump cannot be fetched: has the SHA-256 1"):
-        drill(nomad, monkeypatch)
-    assert drills.nothing_is_left(ec2, nomad, live)
+        drill(bench)
+    assert bench.nothing_is_left()
 
 
-@pytest.mark.usefixtures("s3")
-def test_a_dump_that_is_too_old_or_lacks_rows_is_red_and_still_drilled(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dump_that_is_too_old_or_lacks_rows_is_red_and_still_drilled(bench: drills.Bench) -> None:
     with pytest.raises(DrillError, match=rf"newest dump, {NEW}, is .* h old: --max-age .*periodic force mysql-backup"):
-        drill(Nomad(LOADED), monkeypatch, max_age_s=60)
-    assert len(json.loads(capsys.readouterr().out)["tables"]) == 2
-    lines = [*LOADED[:-2], "newest\t2026-01-02 02:00:00", "done"]
+        drill(bench, max_age_s=60)
+    assert len(bench.said()["tables"]) == 2
+    bench.nomad.says([*LOADED[:-2], "newest\t2026-01-02 02:00:00", "done"])
     with pytest.raises(DrillError, match=r"newest row is 1\.0 h older than the dump: --max-lag allows 60 s"):
-        drill(Nomad(lines), monkeypatch, newest="SELECT 1", max_lag_s=60)
+        drill(bench, newest="SELECT 1", max_lag_s=60)
 
 
-def test_no_dump_is_red_before_anything_is_made(
-    s3: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_dump_is_red_before_anything_is_made(bench: drills.Bench) -> None:
     for name in (OLD, NEW):
-        s3.delete_object(Bucket=BUCKET, Key=PREFIX + name)
-    nomad = Nomad()
+        s3().delete_object(Bucket=BUCKET, Key=PREFIX + name)
     with pytest.raises(DrillError, match=f"there is no dump in {PLACE}.*periodic force mysql-backup"):
-        drill(nomad, monkeypatch)
-    assert json.loads(capsys.readouterr().out)["dump"] is None
-    assert nomad.sent == []
+        drill(bench)
+    assert bench.said()["dump"] is None
+    assert bench.nomad.sent == []
 
 
-@pytest.mark.usefixtures("s3")
+NOT_COPIED = {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": ""}
+
+
 @pytest.mark.parametrize(
     ("outputs", "job", "options", "reason"),
     [
-        (
-            {},
-            RESTORE,
-            {"dump": "20250101T030000Z.sql.gz"},
-            f"no dump 20250101.* in {PLACE}; these are there: {OLD}, {NEW}",
-        ),
+        ({}, RESTORE, {"dump": NONE}, f"no dump {NONE} in {PLACE}; these are there: {OLD}, {NEW}"),
         ({"mysqlBackup": None}, RESTORE, {}, r"makes no dumps: set mysql\.backup and mysql\.backup\.s3"),
         (
-            {"mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": ""}},
+            {"mysqlBackup": NOT_COPIED},
             RESTORE,
             {},
             r"mysql\.backup\.s3 is not set, .* one writer: set it \(mysql\.backup\.s3: {}\)",
@@ -255,24 +242,21 @@ def test_no_dump_is_red_before_anything_is_made(
     ],
 )
 def test_what_cannot_be_loaded_is_refused_before_anything_is_made(
-    monkeypatch: pytest.MonkeyPatch, outputs: Json, job: Json, options: Json, reason: str
+    bench: drills.Bench, monkeypatch: pytest.MonkeyPatch, outputs: Json, job: Json, options: Json, reason: str
 ) -> None:
-    nomad = Nomad()
-    monkeypatch.setattr(nomad, "restore", job)
-    stack.outputs().update(outputs)
+    monkeypatch.setattr(bench.nomad, "restore", job)
+    bench.outputs.update(outputs)
     volume = {"type": "nomad:index/csiVolume:CsiVolume", "urn": "urn:pulumi:prod::shop::x::z", "id": "shared"}
     inputs = {"volumeId": "mysql", "capabilities": [{"accessMode": "a", "attachmentMode": "b"}]}
-    stack.outputs()["volumes"]["shared"] |= {"nomadId": "mysql", "zone": drills.ZONE, "plugin": "aws-ebs0"}
+    bench.outputs["volumes"]["shared"] |= {"nomadId": "mysql", "zone": drills.ZONE, "plugin": "aws-ebs0"}
     monkeypatch.setattr(stack, "resources", lambda: [volume | {"inputs": inputs}])
     with pytest.raises(DrillError, match=reason):
-        drill(nomad, monkeypatch, **options)
-    assert nomad.sent == []
+        drill(bench, **options)
+    assert bench.nomad.sent == []
 
 
 def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
-    target = Target(
-        "mysql", "vol-0123456789abcdef0", "shop/prod/mysql", drills.JOB, drills.SPACE, drills.ZONE, "p", "z"
-    )
+    target = drills.target(volume_id="vol-0123456789abcdef0")
     with pytest.raises(DrillError, match=r"EBS volume vol-0123456789abcdef0 of volume mysql is gone.*pulumi up"):
         source.empty_for(aws.PLACE, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
 
