@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,227 +39,220 @@ def test_nothing_is_wrong_with_a_world_in_order() -> None:
     assert report.text(results).endswith(f"0 problems, 0 warnings; {len(CHECKED)} checks in order, 0 not made")
 
 
+Damage = Callable[[World], None]
+BROKEN: list[Any] = []
+
+
+def tells(level: str, check: str, what: str) -> Callable[[Damage], Damage]:
+    """Has a damage to a world tested: which check tells of it, and how."""
+
+    def keep(damage: Damage) -> Damage:
+        BROKEN.append(pytest.param(damage, check, level, what, id=damage.__name__))
+        return damage
+
+    return keep
+
+
+problem, warning = partial(tells, "problem"), partial(tells, "warning")
+
+
+@problem("credentials are those", "of account 999999999999")
 def other_account(world: World) -> None:
     world.account = "999999999999"
     world.allowed_accounts = []
 
 
+@problem("credentials are those", "no AWS credentials that work: the SSO session has expired")
 def no_credentials(world: World) -> None:
     world.account = ""
 
 
+@problem("clientRole is", "instance i-1 has the role workers, and clientRole is nomad-client")
 def other_role(world: World) -> None:
     world.aws["iam"]["get_instance_profile"] = {"InstanceProfile": {"Roles": [{"RoleName": "workers"}]}}
 
 
+@problem("clientRole is", "instance i-1 has no instance profile")
 def no_profile(world: World) -> None:
     del world.instances[0]["IamInstanceProfile"]
 
 
+@problem("policy is attached", "is not attached to the role nomad-client")
 def detached_policy(world: World) -> None:
     world.aws["iam"]["list_attached_role_policies"] = {"AttachedPolicies": []}
 
 
+@problem("may attach", "may not ec2:AttachVolume")
 def denied_attach(world: World) -> None:
     world.aws["iam"]["simulate_principal_policy"] = world.simulate("ec2:AttachVolume")
 
 
+@warning("may do what `up`", "may not ec2:CreateVolume on every resource")
 def denied_create(world: World) -> None:
     world.aws["iam"]["simulate_principal_policy"] = world.simulate("ec2:CreateVolume")
 
 
+@problem("reaches the metadata", "the hop limit of i-2 is 1")
 def one_hop(world: World) -> None:
     world.instances[1]["MetadataOptions"]["HttpPutResponseHopLimit"] = 1
 
 
+@problem("reaches the metadata", "the metadata service of i-1 is disabled")
 def no_metadata(world: World) -> None:
     world.instances[0]["MetadataOptions"]["HttpEndpoint"] = "disabled"
 
 
+@warning("wants tokens", "answers without a token")
 def optional_tokens(world: World) -> None:
     world.instances[0]["MetadataOptions"]["HttpTokens"] = "optional"
 
 
+@problem("KMS keys", "is PendingDeletion")
 def key_to_be_deleted(world: World) -> None:
     world.settings["volumes"][0]["kmsKeyArn"] = "arn:aws:kms:us-west-2:111122223333:key/k"
     world.aws["kms"]["describe_key"] = {"KeyMetadata": {"KeyState": "PendingDeletion"}}
 
 
+@warning("encryption by default", "EBS encryption by default is off in us-west-2")
 def unencrypted(world: World) -> None:
     world.aws["ec2"]["get_ebs_encryption_by_default"] = {"EbsEncryptionByDefault": False}
 
 
+@problem("stack's region", "the stack is in us-west-2, the Nomad clients are in us-west-2a")
 def other_region(world: World) -> None:
     world.aws["ec2"]["describe_availability_zones"] = {"AvailabilityZones": [{"ZoneName": "eu-west-1a"}]}
 
 
+@problem("has a leader", "the Nomad servers have no leader")
 def no_leader(world: World) -> None:
     world.nomad["status/leader"] = ""
 
 
+@problem("versions of the servers", "can panic the leader (GH-27262, fixed in 1.11.2)")
 def old_servers(world: World) -> None:
     world.nomad["agent/members"]["Members"][0]["Tags"]["build"] = "1.11.0"
 
 
+@warning("versions of the servers", "purged before its first evaluation")
 def purge_panic(world: World) -> None:
     world.nomad["agent/members"]["Members"][0]["Tags"]["build"] = "1.11.3"
 
 
+@warning("versions of the clients", "through a link in its logs' folder (CVE-2026-6959, GH-27918")
 def escaping_tasks(world: World) -> None:
     world.nodes[1]["Attributes"]["nomad.version"] = "1.11.3"
 
 
+@warning("versions of the servers", "other allocations are not placed either (GH-28285)")
 def shared_fate_of_a_set(world: World) -> None:
     world.settings["volumes"].append({"name": "shards", "zone": "us-west-2a", "sizeGib": 1, "count": 2})
 
 
+@problem("versions of the clients", "a volume can be unmounted")
 def old_client(world: World) -> None:
     world.nodes[1]["Attributes"]["nomad.version"] = "1.10.5"
 
 
+@warning("versions of docker", "client client-2: docker 19.03.15: it knows no cgroups v2")
 def old_docker(world: World) -> None:
     world.nodes[1]["Attributes"]["driver.docker.version"] = "19.03.15"
 
 
+@warning("versions of the drivers", "runs v1.48.0 of its driver, the settings pin v1.50.0")
 def other_driver_version(world: World) -> None:
     world.settings["plugins"][0]["version"] = "v1.50.0"
 
 
+@warning("token is valid", "the Nomad token expires at")
 def expiring_token(world: World) -> None:
     world.nomad["acl/token/self"]["ExpirationTime"] = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
 
 
+@problem("capabilities", "lacks csi-register-plugin in namespace default")
 def write_without_plugins(world: World) -> None:
     rules = 'namespace "default" { policy = "write" }\nnode { policy = "read" }\nplugin { policy = "read" }\n'
     world.nomad["acl/policy/program"] = {"Rules": rules}
 
 
+@problem("capabilities", "the token's policy has no plugin { policy }")
 def no_plugin_policy(world: World) -> None:
     kept = world.nomad["acl/policy/program"]["Rules"].replace('plugin { policy = "read" }', "")
     world.nomad["acl/policy/program"] = {"Rules": kept}
 
 
+@problem("clocks", "the clock of client client-2 is 5")
 def slow_clock(world: World) -> None:
     world.clocks["client-2"] = datetime.now(UTC) - timedelta(minutes=10)
 
 
+@problem("privileged containers", "docker on client-1 has no `allow_privileged = true`")
 def unprivileged(world: World) -> None:
     del world.nodes[0]["Attributes"]["driver.docker.privileged.enabled"]
 
 
+@problem("task drivers", "docker is not healthy on client-2 (Failed to connect to docker daemon)")
 def no_docker(world: World) -> None:
     world.nodes[1]["Drivers"]["docker"] = {"Healthy": False, "HealthDescription": "Failed to connect to docker daemon"}
 
 
+@warning("max_kill_timeout", "mysql.killTimeout is 1m, and max_kill_timeout of client-1, client-2 is 30s")
 def short_kill(world: World) -> None:
     world.client_agent["agent/self"]["config"]["Client"]["MaxKillTimeout"] = "30s"
 
 
+@warning("drain_on_shutdown", "client-1, client-2 does not drain")
 def no_drain(world: World) -> None:
     world.client_agent["agent/self"]["config"]["Client"]["Drain"] = None
 
 
+@problem("attach slots left", "client client-1 (t3.medium) has 27 of at most 27 volumes attached")
 def full_instance(world: World) -> None:
     for number in range(25):
         world.instances[0]["BlockDeviceMappings"].append({"Ebs": {"VolumeId": f"vol-{number}"}})
         world.nomad["volumes"].append({"ID": f"v{number}", "ExternalID": f"vol-{number}", "PluginID": "aws-ebs0"})
 
 
+@warning("attach limit", "lets Nomad put 26 volumes on client-2, where EC2 attaches 25")
 def greedy_driver(world: World) -> None:
     world.instances[1]["BlockDeviceMappings"].append({"Ebs": {"VolumeId": "vol-of-somebody"}})
 
 
+@problem("zones of volumes", "no usable client for volume mysql in us-west-2a")
 def no_client_in_zone(world: World) -> None:
     for one in world.nodes:
         one["SchedulingEligibility"] = "ineligible"
 
 
+@warning("zones of volumes", "only client client-1 for volume mysql in us-west-2a")
 def one_client_in_zone(world: World) -> None:
     world.nodes[1]["SchedulingEligibility"] = "ineligible"
 
 
+@problem("plugins are healthy", "no healthy node plugin in us-west-2a")
 def sick_node_plugin(world: World) -> None:
     for info in world.nomad["plugin/csi/aws-ebs0"]["Nodes"].values():
         info["Healthy"] = False
 
 
+@problem("plugins are healthy", "a controller of CSI plugin aws-ebs0 is unhealthy")
 def sick_controller(world: World) -> None:
     world.settings["plugins"][0]["controllers"] = 1
     controllers = world.nomad["plugin/csi/aws-ebs0"]["Controllers"]
     controllers["node-client-2"] = {"Healthy": False, "HealthDescription": "killed", "AllocID": "abcdef0123"}
 
 
+@problem("not stopped", "job mysql-server is stopped (namespace default)")
 def stopped_job(world: World) -> None:
     world.nomad["job/mysql-server"]["Stop"] = True
 
 
+@problem("not stopped", "job mysql-server is not in Nomad (namespace default)")
 def purged_job(world: World) -> None:
     world.nomad["job/mysql-server"] = None
 
 
-BROKEN: list[tuple[Callable[[World], None], str, str, str]] = [
-    (no_credentials, "credentials are those", "problem", "no AWS credentials that work: the SSO session has expired"),
-    (other_account, "credentials are those", "problem", "of account 999999999999"),
-    (other_region, "stack's region", "problem", "the stack is in us-west-2, the Nomad clients are in us-west-2a"),
-    (key_to_be_deleted, "KMS keys", "problem", "is PendingDeletion"),
-    (unencrypted, "encryption by default", "warning", "EBS encryption by default is off in us-west-2"),
-    (denied_create, "may do what `up`", "warning", "may not ec2:CreateVolume on every resource"),
-    (other_role, "clientRole is", "problem", "instance i-1 has the role workers, and clientRole is nomad-client"),
-    (no_profile, "clientRole is", "problem", "instance i-1 has no instance profile"),
-    (detached_policy, "policy is attached", "problem", "is not attached to the role nomad-client"),
-    (denied_attach, "may attach", "problem", "may not ec2:AttachVolume"),
-    (no_leader, "has a leader", "problem", "the Nomad servers have no leader"),
-    (old_servers, "versions of the servers", "problem", "can panic the leader (GH-27262, fixed in 1.11.2)"),
-    (purge_panic, "versions of the servers", "warning", "purged before its first evaluation"),
-    (
-        escaping_tasks,
-        "versions of the clients",
-        "warning",
-        "through a link in its logs' folder (CVE-2026-6959, GH-27918",
-    ),
-    (shared_fate_of_a_set, "versions of the servers", "warning", "other allocations are not placed either (GH-28285)"),
-    (old_client, "versions of the clients", "problem", "a volume can be unmounted"),
-    (old_docker, "versions of docker", "warning", "client client-2: docker 19.03.15: it knows no cgroups v2"),
-    (
-        other_driver_version,
-        "versions of the drivers",
-        "warning",
-        "runs v1.48.0 of its driver, the settings pin v1.50.0",
-    ),
-    (expiring_token, "token is valid", "warning", "the Nomad token expires at"),
-    (write_without_plugins, "capabilities", "problem", "lacks csi-register-plugin in namespace default"),
-    (no_plugin_policy, "capabilities", "problem", "the token's policy has no plugin { policy }"),
-    (slow_clock, "clocks", "problem", "the clock of client client-2 is 5"),
-    (no_docker, "task drivers", "problem", "docker is not healthy on client-2 (Failed to connect to docker daemon)"),
-    (unprivileged, "privileged containers", "problem", "docker on client-1 has no `allow_privileged = true`"),
-    (one_hop, "reaches the metadata", "problem", "the hop limit of i-2 is 1"),
-    (no_metadata, "reaches the metadata", "problem", "the metadata service of i-1 is disabled"),
-    (optional_tokens, "wants tokens", "warning", "answers without a token"),
-    (
-        short_kill,
-        "max_kill_timeout",
-        "warning",
-        "mysql.killTimeout is 1m, and max_kill_timeout of client-1, client-2 is 30s",
-    ),
-    (no_drain, "drain_on_shutdown", "warning", "client-1, client-2 does not drain"),
-    (
-        full_instance,
-        "attach slots left",
-        "problem",
-        "client client-1 (t3.medium) has 27 of at most 27 volumes attached",
-    ),
-    (greedy_driver, "attach limit", "warning", "lets Nomad put 26 volumes on client-2, where EC2 attaches 25"),
-    (no_client_in_zone, "zones of volumes", "problem", "no usable client for volume mysql in us-west-2a"),
-    (one_client_in_zone, "zones of volumes", "warning", "only client client-1 for volume mysql in us-west-2a"),
-    (stopped_job, "not stopped", "problem", "job mysql-server is stopped (namespace default)"),
-    (purged_job, "not stopped", "problem", "job mysql-server is not in Nomad (namespace default)"),
-    (sick_node_plugin, "plugins are healthy", "problem", "no healthy node plugin in us-west-2a"),
-    (sick_controller, "plugins are healthy", "problem", "a controller of CSI plugin aws-ebs0 is unhealthy"),
-]
-
-
-@pytest.mark.parametrize(("damage", "check", "level", "what"), BROKEN, ids=[row[0].__name__ for row in BROKEN])
-def test_what_is_broken_is_named(damage: Callable[[World], None], check: str, level: str, what: str) -> None:
+@pytest.mark.parametrize(("damage", "check", "level", "what"), BROKEN)
+def test_what_is_broken_is_named(damage: Damage, check: str, level: str, what: str) -> None:
     world = World()
     damage(world)
     results = examined(world)
