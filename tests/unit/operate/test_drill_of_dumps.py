@@ -11,13 +11,13 @@ from typing import Any
 import boto3
 import pytest
 
-from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.drill import report, scratch, source
 from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Scratch
 from nomad_stateful.operate.drill.report import Report
 from tests.unit import aws
 from tests.unit.operate import test_drill as drills
+from tests.unit.operate.conftest import Operate
 
 # Fixtures.
 account, ec2, unsaved = drills.account, drills.ec2, drills.unsaved
@@ -265,13 +265,12 @@ def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
     "words", [["--snapshot", "snap-1"], ["--to", "latest"], ["--check", "true"]], ids=lambda words: words[0]
 )
 def test_options_of_other_drills_are_refused_with_a_dump(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+    operate: Operate, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.setattr(stack, "outputs", dict)
-    monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
-    monkeypatch.setattr("sys.argv", ["operate", "drill", "--dump", "latest", *words])
-    assert command_line.main() == 1
-    assert f"--dump fills an empty server, so there is no {words[0]}" in capsys.readouterr().err
+    ended = operate("drill", "--dump", "latest", *words)
+    assert ended.status == 1
+    assert f"--dump fills an empty server, so there is no {words[0]}" in ended.err
 
 
 @pytest.mark.parametrize("name", ["", "newest", "../20260101T030000Z.sql.gz", "20260101T030000Z.sql.gz\n", ".*"])

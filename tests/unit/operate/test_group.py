@@ -18,6 +18,7 @@ from nomad_stateful.operate.cluster import Cluster
 from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 from tests.fake_nomad import FakeNomad
+from tests.unit.operate.conftest import Operate
 from tests.unit.operate.group import MEMBERS, OUTPUTS, Agents, agents, server
 
 __all__ = ["agents"]
@@ -71,14 +72,13 @@ def test_every_command_works_on_a_group_or_is_refused() -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_for_a_single_server_is_refused_before_anything_else(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, operate: Operate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, why, remedy = REFUSED[name]
-    monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
-    monkeypatch.setattr("sys.argv", ["nomad-stateful", name, *words])
-    assert command_line.main() == 1
-    told = capsys.readouterr().err
+    ended = operate(name, *words)
+    assert ended.status == 1
+    told = ended.err
     assert f"mysql.group is set, and {'' if why[0] != 'u' else 'this command '}" in told
     assert why in told
     assert "Nothing was changed" in told

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate.new import command as new
 from nomad_stateful.program import settings
 from nomad_stateful.version import VERSION
+from tests.unit.operate.conftest import Operate
 from tests.unit.program.test_short_files import repeated
 from tools.toolchain import pins
 
@@ -34,24 +34,17 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pyt
     return record
 
 
-def called(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["nomad-stateful", "new", *words])
-    return command_line.main()
-
-
 def written(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_it_writes_what_pulumi_needs_into_a_new_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert called(monkeypatch, "shop", "--stack", "prod") == 0
+def test_it_writes_what_pulumi_needs_into_a_new_folder(operate: Operate, tmp_path: Path) -> None:
+    ended = operate("new", "shop", "--stack", "prod")
+    assert (ended.status, ended.err) == (0, "")
     texts = written(tmp_path / "shop")
     assert sorted(texts) == [".gitignore", "Pulumi.prod.yaml", "Pulumi.yaml", "__main__.py", "requirements.txt"]
     assert yaml.safe_load(texts["Pulumi.yaml"])["name"] == "shop"
     assert texts["requirements.txt"] == f"nomad-stateful @ {WHEEL}\n"
-    assert capsys.readouterr().err == ""
     assert not any(re.search(r"@[A-Z]+@", text) for text in texts.values())
 
 
@@ -66,41 +59,41 @@ def test_it_writes_what_pulumi_needs_into_a_new_folder(
     ],
 )
 def test_it_requires_what_runs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Path, origin: dict[str, Any], requirement: str
+    operate: Operate, tmp_path: Path, place: Path, origin: dict[str, Any], requirement: str
 ) -> None:
     (place / "direct_url.json").write_text(json.dumps(origin))
-    assert called(monkeypatch, "shop") == 0
+    assert operate("new", "shop").status == 0
     assert (tmp_path / "shop/requirements.txt").read_text() == f"nomad-stateful{requirement}\n"
 
 
 def test_what_an_index_gave_is_required_with_a_warning_of_others_indexes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Path, capsys: pytest.CaptureFixture[str]
+    operate: Operate, tmp_path: Path, place: Path
 ) -> None:
     (place / "direct_url.json").unlink()
-    assert called(monkeypatch, "shop") == 0
+    ended = operate("new", "shop")
+    assert ended.status == 0
     *comment, requirement = (tmp_path / "shop/requirements.txt").read_text().splitlines()
     assert requirement == "nomad-stateful==1.2.3"
     assert comment
     assert all(line.startswith("# ") for line in comment)
     said = "no release is on PyPI, where anyone may take the name."
     assert said in comment[0]
-    assert f"warning: shop/requirements.txt has nomad-stateful==1.2.3: {said}" in capsys.readouterr().err
+    assert f"warning: shop/requirements.txt has nomad-stateful==1.2.3: {said}" in ended.err
 
 
 def test_in_a_clone_it_says_what_to_install_and_writes_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    operate: Operate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "path", [])
-    assert called(monkeypatch, "shop") == 1
-    assert f"`pip install nomad_stateful-{VERSION}-py3-none-any.whl`" in capsys.readouterr().err
+    ended = operate("new", "shop")
+    assert ended.status == 1
+    assert f"`pip install nomad_stateful-{VERSION}-py3-none-any.whl`" in ended.err
     assert written(tmp_path) == {}
 
 
 @pytest.mark.parametrize("stack", ["acme/prod", "acme/shop/prod"])
-def test_the_file_of_a_stack_has_the_last_part_of_its_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stack: str
-) -> None:
-    assert called(monkeypatch, "shop", "--ci", "--stack", stack) == 0
+def test_the_file_of_a_stack_has_the_last_part_of_its_name(operate: Operate, tmp_path: Path, stack: str) -> None:
+    assert operate("new", "shop", "--ci", "--stack", stack).status == 0
     texts = written(tmp_path / "shop")
     assert "Pulumi.prod.yaml" in texts
     assert f"pulumi preview --stack {stack} --diff" in texts[".github/workflows/preview.yml"]
@@ -108,21 +101,20 @@ def test_the_file_of_a_stack_has_the_last_part_of_its_name(
 
 @pytest.mark.parametrize("stack", ["", "../../x", "../x", "/x", "acme/", "a b; rm -rf /", "dev\n", "é", "a" * 101])
 def test_a_stack_that_pulumi_refuses_is_refused_and_nothing_is_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], stack: str
+    operate: Operate, tmp_path: Path, stack: str
 ) -> None:
-    with pytest.raises(SystemExit, match=r"^2$"):
-        called(monkeypatch, "shop", "--stack", stack)
-    assert "is no name of a stack: letters, digits, _, . and -" in capsys.readouterr().err
+    ended = operate("new", "shop", "--stack", stack)
+    assert ended.status == 2
+    assert "is no name of a stack: letters, digits, _, . and -" in ended.err
     assert written(tmp_path) == {}
 
 
 @pytest.mark.parametrize("folder", ["afile", "afile/below", "/proc/shop"])
-def test_a_folder_that_cannot_be_written_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str
-) -> None:
+def test_a_folder_that_cannot_be_written_is_named(operate: Operate, tmp_path: Path, folder: str) -> None:
     (tmp_path / "afile").write_text("mine")
-    assert called(monkeypatch, "shop", "--folder", folder) == 1
-    assert capsys.readouterr().err.startswith(f"error: --folder is {folder}: it cannot be written (")
+    ended = operate("new", "shop", "--folder", folder)
+    assert ended.status == 1
+    assert ended.err.startswith(f"error: --folder is {folder}: it cannot be written (")
     assert written(tmp_path) == {"afile": "mine"}
 
 
@@ -139,17 +131,16 @@ def test_the_readme_shows_the_same_settings() -> None:
     assert yaml.safe_load(shown) == yaml.safe_load(new.files("shop", "dev", "", workflow=False)["Pulumi.dev.yaml"])
 
 
-def test_a_file_that_is_there_is_named_and_nothing_is_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_there_is_named_and_nothing_is_written(operate: Operate, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("mine")
-    assert called(monkeypatch, "shop", "--folder", ".") == 1
-    assert "has Pulumi.yaml: nothing is overwritten" in capsys.readouterr().err
+    ended = operate("new", "shop", "--folder", ".")
+    assert ended.status == 1
+    assert "has Pulumi.yaml: nothing is overwritten" in ended.err
     assert written(tmp_path) == {"Pulumi.yaml": "mine"}
 
 
-def test_the_workflow_has_the_projects_own_pins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert called(monkeypatch, "shop", "--ci") == 0
+def test_the_workflow_has_the_projects_own_pins(operate: Operate, tmp_path: Path) -> None:
+    assert operate("new", "shop", "--ci").status == 0
     text = written(tmp_path / "shop")[".github/workflows/preview.yml"]
     own = (TOP / ".github/workflows/preview.yml").read_text()
     steps = yaml.safe_load(text)["jobs"]["preview"]["steps"]

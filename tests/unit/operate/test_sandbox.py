@@ -1,26 +1,25 @@
 """`nomad-stateful sandbox`, whose commands are another package's."""
 
-import sys
 from argparse import ArgumentParser, Namespace
 from types import SimpleNamespace
 
 import pytest
 
-from nomad_stateful.operate import __main__ as command_line
 from nomad_stateful.operate import sandbox
 from nomad_stateful.version import VERSION
+from tests.unit.operate.conftest import Operate
 
 
-def test_without_its_package_it_says_which_one_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_its_package_it_says_which_one_to_install(operate: Operate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "entry_points", lambda **_: [])
-    monkeypatch.setattr(sys, "argv", ["nomad-stateful", "sandbox", "up", "--tls"])
-    assert command_line.main() == 1
-    assert f"pip install nomad_stateful_sandbox-{VERSION}-py3-none-any.whl, the file" in capsys.readouterr().err
+    ended = operate("sandbox", "up", "--tls")
+    assert ended.status == 1
+    assert f"pip install nomad_stateful_sandbox-{VERSION}-py3-none-any.whl, the file" in ended.err
 
 
-def test_its_packages_commands_run_and_their_status_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_packages_commands_run_and_their_status_is_the_programs(
+    operate: Operate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran: list[Namespace] = []
 
     class Installed:
@@ -33,7 +32,5 @@ def test_its_packages_commands_run_and_their_status_is_the_programs(monkeypatch:
 
     found = {sandbox.GROUP: [SimpleNamespace(load=Installed)]}
     monkeypatch.setattr(sandbox, "entry_points", lambda *, group: found[group])
-    monkeypatch.setattr(sys, "argv", ["nomad-stateful", "sandbox", "up", "--stack", "prod"])
-    with pytest.raises(SystemExit, match=r"^3$"):
-        command_line.main()
+    assert operate("sandbox", "up", "--stack", "prod").status == 3
     assert ran[0].stack == "prod"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from nomad_stateful.columns import columns
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import __main__ as command_line
-from nomad_stateful.operate import stack
 from nomad_stateful.operate.drill import report as reports
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Command
 from nomad_stateful.terminal import Line, Span, parsed, rendered, table
 from nomad_stateful.visible import obeyed, visible, visible_lines
+from tests.unit.operate.conftest import Ended, Operate
 
 # Hides the line; writes to the clipboard; colours; goes back to the line's start; turns the text's direction.
 HOSTILE = "shop\x1b[2K\x1b]52;c;aWQ=\x07\x1b[31m\r\u202e\x9b2K"
@@ -47,48 +47,45 @@ def test_ones_own_colours_stay_and_others_are_text() -> None:
     assert rendered([line], colour=False) == SHOWN * 2
 
 
-def run(monkeypatch: pytest.MonkeyPatch, act: Any) -> int:
+Run = Callable[[Callable[[Namespace], None]], Ended]
+
+
+@pytest.fixture
+def run(operate: Operate, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command of the command line that does this."""
-    command = Command("try", "", act)
-    monkeypatch.setattr(command_line, "COMMANDS", (command,))
-    monkeypatch.setattr(stack, "choose", lambda *_words, **_more: None)
-    monkeypatch.setattr(sys, "argv", ["operate", "try"])
-    return command_line.main()
+
+    def tried(act: Callable[[Namespace], None]) -> Ended:
+        monkeypatch.setattr(command_line, "COMMANDS", (Command("try", "", act),))
+        return operate("try")
+
+    return tried
 
 
-def test_whatever_a_command_prints_is_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whatever_a_command_prints_is_text(run: Run) -> None:
     def act(_known: Namespace) -> None:
         print(f"first\n{HOSTILE}")
         print(f"    {HOSTILE}", file=sys.stderr, flush=True)
         sys.stdout.writelines([HOSTILE, "\n"])
         print(rendered([[Span(HOSTILE, "good")]], colour=True), file=obeyed(sys.stdout))
 
-    assert run(monkeypatch, act) == 0
-    captured = capsys.readouterr()
-    assert captured.out == f"first\n{SHOWN}\n{SHOWN}\n\x1b[32m{SHOWN}\x1b[0m\n"
-    assert captured.err == f"    {SHOWN}\n"
+    assert run(act) == Ended(0, f"first\n{SHOWN}\n{SHOWN}\n\x1b[32m{SHOWN}\x1b[0m\n", f"    {SHOWN}\n")
 
 
 @pytest.mark.parametrize("kind", [OperateError, ProviderError])
-def test_so_is_what_it_ends_with(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: type[Exception]
-) -> None:
+def test_so_is_what_it_ends_with(run: Run, capsys: pytest.CaptureFixture[str], kind: type[Exception]) -> None:
     def act(_known: Namespace) -> None:
         raise kind(HOSTILE)
 
-    assert run(monkeypatch, act) == 1
-    assert capsys.readouterr().err == f"error: {SHOWN}\n"
+    assert run(act) == Ended(1, "", f"error: {SHOWN}\n")
     print(HOSTILE)
     assert capsys.readouterr().out == f"{HOSTILE}\n", "the streams are as they were"
 
 
-def test_a_drills_report_has_a_line_for_each_table(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_drills_report_has_a_line_for_each_table(run: Run) -> None:
     report = Report("mysql", datetime.now(UTC), server=HOSTILE, output=[HOSTILE], notes=[HOSTILE])
     report.tables = [Table(f"`shop`.`{HOSTILE}`", 1, HOSTILE)]
     report.wrong(HOSTILE, HOSTILE)
-    assert run(monkeypatch, lambda _known: print(reports.text(report))) == 0
-    said = capsys.readouterr().out
-    assert "\x1b" not in said
-    assert said.count(SHOWN) == 7
+    ended = run(lambda _known: print(reports.text(report)))
+    assert ended.status == 0
+    assert "\x1b" not in ended.out
+    assert ended.out.count(SHOWN) == 7
