@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from nomad_stateful.operate import stack
+from nomad_stateful.nomad.group_members import MemberState
+from nomad_stateful.operate import group, stack
 from tests.fake_nomad import FakeNomad
 from tests.fake_nomad.server import Reply, Request, serving
 
@@ -68,6 +69,10 @@ class Agents:
             self.place(one["job"], number, "mysql", agent=running.enter_context(serving(self._answer(one["job"]))))
         self.place("mysql-server-router", 1, "router")
 
+    def states(self) -> list[MemberState]:
+        """What the command makes of what they say."""
+        return group.states(self.nomad.api, server())
+
     def _answer(self, job: str) -> Any:
         def reply(request: Request) -> Reply:
             assert request.path == "/"
@@ -76,24 +81,19 @@ class Agents:
 
         return reply
 
-    def place(self, job: str, number: int, group: str, *, agent: str = "") -> None:
+    def place(self, job: str, number: int, task_group: str, *, agent: str = "") -> None:
         """Has one allocation of a job run, with the port db and the agent's."""
-        ports: list[dict[str, Any]] = [
-            {"Label": "db", "HostIP": f"10.0.0.{number}", "Value": 3306 if group == "router" else 13306}
-        ]
+        port = 3306 if task_group == "router" else 13306
+        ports: list[dict[str, Any]] = [{"Label": "db", "HostIP": f"10.0.0.{number}", "Value": port}]
         if agent:
             ports.append({"Label": "agent", "HostIP": "127.0.0.1", "Value": urlsplit(agent).port})
-        stub: dict[str, Any] = {
-            "ID": f"{job}-a",
-            "NodeID": f"n{number}",
-            "NodeName": f"client-{number}",
-            "TaskGroup": group,
-        }
-        stub |= {"DesiredStatus": "run", "ClientStatus": "running", "CreateIndex": 7, "JobID": job}
+        stub: dict[str, Any] = {"ID": f"{job}-a", "JobID": job, "TaskGroup": task_group, "CreateIndex": 7}
+        stub |= {"NodeID": f"n{number}", "NodeName": f"client-{number}"}
+        stub |= {"DesiredStatus": "run", "ClientStatus": "running"}
         addresses = ",".join(f"{job}:1" for job in self.say)
         told = ["group", "--group=g", "--first=mysql-server-1", f"--members={addresses}"]
         tasks = [{"Name": "group", "Config": {"args": told}}] if agent else [{"Name": "router"}]
-        groups = [{"Name": group, "Count": 1, "Tasks": tasks}]
+        groups = [{"Name": task_group, "Count": 1, "Tasks": tasks}]
         kind = "service" if agent else "system"
         self.nomad.put(f"job/{job}", {"Type": kind, "Status": "running", "Stop": False, "TaskGroups": groups})
         self.nomad.put(f"job/{job}/allocations", [stub])

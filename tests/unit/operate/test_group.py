@@ -17,7 +17,6 @@ from nomad_stateful.operate import group, ownership, restore, shell, stack, veri
 from nomad_stateful.operate.cluster import Cluster
 from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.errors import OperateError, TimedOutError
-from tests.fake_nomad import FakeNomad
 from tests.unit.operate.conftest import Operate
 from tests.unit.operate.group import MEMBERS, OUTPUTS, Agents, agents, server
 
@@ -106,9 +105,9 @@ def test_the_outputs_say_who_the_members_are() -> None:
     assert (single.members, single.servers) == ((), (stack.Member("db", "z", "data"),))
 
 
-def test_members_are_asked_by_their_agents(agents: Agents, nomad: FakeNomad) -> None:
+def test_members_are_asked_by_their_agents(agents: Agents) -> None:
     agents.say["mysql-server-3"] |= {"lag_s": 2.5}
-    first, second, third = group.states(nomad.api, server())
+    first, second, third = agents.states()
     assert [one.state for one in (first, second, third)] == ["ONLINE"] * 3
     assert (second.is_primary, first.is_primary, third.lag_s) == (True, False, 2.5)
     assert second.at is not None
@@ -130,45 +129,42 @@ def test_members_are_asked_by_their_agents(agents: Agents, nomad: FakeNomad) -> 
         ("mysql-server-3", {"state": "OFFLINE"}, "of 3 members 2 are ONLINE"),
     ],
 )
-def test_what_is_wrong_with_a_group_is_said(
-    agents: Agents, nomad: FakeNomad, member: str, says: dict[str, Any], problem: str
-) -> None:
+def test_what_is_wrong_with_a_group_is_said(agents: Agents, member: str, says: dict[str, Any], problem: str) -> None:
     agents.say[member] |= says
-    assert any(what.startswith(problem) for _, what in group.problems(group.states(nomad.api, server())))
+    assert any(what.startswith(problem) for _, what in group.problems(agents.states()))
 
 
-def test_a_member_that_does_not_answer_is_said_with_the_reason(agents: Agents, nomad: FakeNomad) -> None:
+def test_a_member_that_does_not_answer_is_said_with_the_reason(agents: Agents) -> None:
     agents.say["mysql-server-1"] = "not JSON"
     agents.say["mysql-server-2"] = "[]"
-    nomad.put("job/mysql-server-3/allocations", [])
-    first, second, third = group.states(nomad.api, server())
+    agents.nomad.put("job/mysql-server-3/allocations", [])
+    first, second, third = agents.states()
     assert str(first).startswith("mysql-server-1 cannot be asked: its agent on client-1 (127.0.0.1:")
     assert "does not answer" in str(second)
     assert str(third) == (
         "mysql-server-3 cannot be asked: no allocation of it runs (`nomad-stateful explain mysql-server-3`)"
     )
-    nomad.refuse("job/mysql-server-3/allocations", 403, "Permission denied")
-    assert "Permission denied" in group.states(nomad.api, server())[2].why
+    agents.nomad.refuse("job/mysql-server-3/allocations", 403, "Permission denied")
+    assert "Permission denied" in agents.states()[2].why
 
 
-def test_an_agent_that_nobody_reaches_is_no_traceback(agents: Agents, nomad: FakeNomad) -> None:
+def test_an_agent_that_nobody_reaches_is_no_traceback(agents: Agents) -> None:
     ports = {"Ports": [{"Label": "agent", "HostIP": "127.0.0.1", "Value": 1}]}
-    nomad.put("allocation/mysql-server-1-a", {"AllocatedResources": {"Shared": ports}})
-    assert "(127.0.0.1:1) does not answer" in group.states(nomad.api, server())[0].why
-    assert agents.nomad is nomad
+    agents.nomad.put("allocation/mysql-server-1-a", {"AllocatedResources": {"Shared": ports}})
+    assert "(127.0.0.1:1) does not answer" in agents.states()[0].why
 
 
-def test_the_jobs_that_are_asked_of_a_database_are_the_primarys(agents: Agents, nomad: FakeNomad) -> None:
-    assert ownership.database_job(nomad.api, server()).job_id == "mysql-server-2"
+def test_the_jobs_that_are_asked_of_a_database_are_the_primarys(agents: Agents) -> None:
+    assert ownership.database_job(agents.nomad.api, server()).job_id == "mysql-server-2"
     agents.say["mysql-server-2"] |= {"role": "SECONDARY"}
     with pytest.raises(OperateError, match=r"mysql-server has 0 primaries \(no member is the primary"):
-        ownership.database_job(nomad.api, server())
+        ownership.database_job(agents.nomad.api, server())
     single = replace(server(), members=())
-    assert ownership.database_job(nomad.api, single).job_id == "mysql-server-router"
+    assert ownership.database_job(agents.nomad.api, single).job_id == "mysql-server-router"
 
 
 def test_the_client_is_opened_in_the_primarys_task(
-    agents: Agents, nomad: FakeNomad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    agents: Agents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "nomad"
     program.write_text('#!/bin/sh\nprintf "%s " "$@" >"$TOLD"\n')
@@ -176,12 +172,11 @@ def test_the_client_is_opened_in_the_primarys_task(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("TOLD", str(tmp_path / "words"))
     monkeypatch.setattr(stack, "nomad_config", dict)
-    monkeypatch.setattr(ownership, "connect", lambda: nomad.api)
-    nomad.put("volume/csi/mysql%5B0%5D", {"ID": "mysql[0]", "ExternalID": "vol-0", "Namespace": "default"})
+    monkeypatch.setattr(ownership, "connect", lambda: agents.nomad.api)
+    agents.nomad.put("volume/csi/mysql%5B0%5D", {"ID": "mysql[0]", "ExternalID": "vol-0", "Namespace": "default"})
     with pytest.raises(SystemExit):
         shell.client("mysql", [])
     assert "-task=mysql mysql-server-2-a sh -c" in (tmp_path / "words").read_text()
-    assert agents.nomad is nomad
 
 
 def ready_client(zone: str) -> dict[str, Any]:
@@ -219,7 +214,7 @@ class Rows:
     ],
 )
 def test_verify_purges_and_drains_the_primary_and_asks_the_router(
-    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, spare: str, drained: str
+    agents: Agents, monkeypatch: pytest.MonkeyPatch, spare: str, drained: str
 ) -> None:
     """The primary is another one after the purge; it is drained where its zone has another client."""
 
@@ -231,11 +226,11 @@ def test_verify_purges_and_drains_the_primary_and_asks_the_router(
         agents.say["mysql-server-2"] |= {"role": "SECONDARY", "read_only": True}
         agents.say["mysql-server-3"] |= {"role": "PRIMARY", "read_only": False}
         agents.place("mysql-server-2", 2, "mysql", agent=agent)
-        nomad.put("job/mysql-server-2/allocations", [stub | {"ID": "again"}])
-        nomad.put("allocation/again", nomad.api.get("allocation/mysql-server-2-a"))
+        agents.nomad.put("job/mysql-server-2/allocations", [stub | {"ID": "again"}])
+        agents.nomad.put("allocation/again", agents.nomad.api.get("allocation/mysql-server-2-a"))
 
-    [stub] = nomad.api.get("job/mysql-server-2/allocations")
-    *_, port = nomad.api.get("allocation/mysql-server-2-a")["AllocatedResources"]["Shared"]["Ports"]
+    [stub] = agents.nomad.api.get("job/mysql-server-2/allocations")
+    *_, port = agents.nomad.api.get("allocation/mysql-server-2-a")["AllocatedResources"]["Shared"]["Ports"]
     agent = f"http://127.0.0.1:{port['Value']}"
 
     def drain(cluster: Cluster, at: Endpoint, zone: str, _timeout_s: float) -> Endpoint:
@@ -244,22 +239,20 @@ def test_verify_purges_and_drains_the_primary_and_asks_the_router(
 
     monkeypatch.setattr(Cluster, "purge_and_register", purge)
     monkeypatch.setattr(verify, "drain", drain)
-    nomad.put("node/n9", ready_client(spare))
-    proof = verify._verified(nomad.api, server(), 5)
+    agents.nomad.put("node/n9", ready_client(spare))
+    proof = verify._verified(agents.nomad.api, server(), 5)
     assert did == ["purge mysql-server-2", f"drain {drained} {spare}"]
     router = ("10.0.0.1", 3306)
     assert rows.asked == [(f"mysql-server-{number}-a", *router) for number in (2, 3, 3)]
     assert len(proof.rows) == 10
 
 
-def test_verify_changes_nothing_while_a_member_is_missing(
-    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verify_changes_nothing_while_a_member_is_missing(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     agents.say["mysql-server-1"] |= {"state": "RECOVERING"}
     monkeypatch.setattr(Database, "of", lambda _: SimpleNamespace())
     with pytest.raises(TimedOutError, match="all members are ONLINE: mysql-server-1 is RECOVERING"):
-        verify._verified(nomad.api, server(), 0.1)
-    assert nomad.requested("PUT") == []
+        verify._verified(agents.nomad.api, server(), 0.1)
+    assert agents.nomad.requested("PUT") == []
 
 
 def test_a_restore_asks_with_a_dump_as_the_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,15 +278,15 @@ def test_a_restore_asks_with_a_dump_as_the_way_back(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_member_has_to_stay_while_another_one_is_away(
-    agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, job: str, namespace: str, stays: bool
+    agents: Agents, monkeypatch: pytest.MonkeyPatch, job: str, namespace: str, stays: bool
 ) -> None:
     """Whatever the stack's outputs say: it may be of another stack, or its last `up` have failed."""
     monkeypatch.setattr(stack, "outputs", dict)
     agents.say["mysql-server-3"] |= {"state": "RECOVERING"}
-    away = group.others_away(nomad.api, namespace, job)
+    away = group.others_away(agents.nomad.api, namespace, job)
     assert away == ("mysql-server-3 is RECOVERING" if stays else "")
 
 
-def test_a_member_has_to_stay_where_nobody_says_who_is_there(agents: Agents, nomad: FakeNomad) -> None:
+def test_a_member_has_to_stay_where_nobody_says_who_is_there(agents: Agents) -> None:
     agents.say = dict.fromkeys(agents.say, "no answer of an agent")
-    assert "mysql-server-3 cannot be asked" in group.others_away(nomad.api, "default", "mysql-server-1")
+    assert "mysql-server-3 cannot be asked" in group.others_away(agents.nomad.api, "default", "mysql-server-1")

@@ -26,16 +26,19 @@ from tests.unit.operate.group import MEMBERS, OUTPUTS, Agents, agents, server
 
 __all__ = ["agents"]
 
+AT = Endpoint("0123456789", "n", "client-1", "h", 1)
+SECONDARIES = [MemberState(one["job"], AT, "ONLINE", "SECONDARY") for one in MEMBERS]
 
-def test_status_shows_the_members(agents: Agents, nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> None:
+
+def test_status_shows_the_members(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     agents.say["mysql-server-3"] |= {"state": "ERROR", "why": "it was expelled", "lag_s": 2.5}
-    nomad.put("job/mysql-server-1", None)
-    nomad.put("job/mysql-server-1/allocations", [])
+    agents.nomad.put("job/mysql-server-1", None)
+    agents.nomad.put("job/mysql-server-1/allocations", [])
     monkeypatch.setattr(stack, "aws_place", lambda: AwsPlace("us-west-2", "123456789012"))
     monkeypatch.setattr(facts, "stack_volumes", lambda _nomad: [])
     monkeypatch.setattr(dumps, "failing", lambda _nomad: [])
     monkeypatch.setattr(dumps, "newest", lambda _nomad: ("", ""))
-    found = facts.read(nomad.api)
+    found = facts.read(agents.nomad.api)
     told = rendered(screen.lines(found, datetime.now(UTC)), colour=False)
     rows = [line.split() for line in told.splitlines() if line.startswith("mysql-server-")]
     assert ["mysql-server-1", "us-west-2a", "-", "cannot", "be", "asked", "-", "-"] in rows
@@ -73,10 +76,10 @@ def measured(nomad: FakeNomad) -> tuple[dict[str, list[tuple[Any, float]]], list
     return gauges.samples, unsaid
 
 
-def test_metrics_say_what_each_member_is_and_where_the_routers_lead(agents: Agents, nomad: FakeNomad) -> None:
+def test_metrics_say_what_each_member_is_and_where_the_routers_lead(agents: Agents) -> None:
     agents.say["mysql-server-3"] |= {"lag_s": 2.5}
-    nomad.put("client/allocation/mysql-server-router-a/checks", {"c": {"Status": "success"}})
-    found, unsaid = measured(nomad)
+    agents.nomad.put("client/allocation/mysql-server-router-a/checks", {"c": {"Status": "success"}})
+    found, unsaid = measured(agents.nomad)
     jobs = [one["job"] for one in MEMBERS]
     assert unsaid == []
     assert found["group_member_info"] == [
@@ -89,25 +92,25 @@ def test_metrics_say_what_each_member_is_and_where_the_routers_lead(agents: Agen
     assert found["group_router_primary"] == [(("mysql-server", "client-1"), 1)]
 
 
-def test_metrics_say_nothing_of_who_cannot_be_asked(agents: Agents, nomad: FakeNomad) -> None:
+def test_metrics_say_nothing_of_who_cannot_be_asked(agents: Agents) -> None:
     agents.say["mysql-server-1"] |= {"state": "", "why": "no server"}
     agents.say["mysql-server-2"] |= {"majority": False}
     agents.say["mysql-server-3"] |= {"state": "OFFLINE", "role": "", "why": "waits"}
     checks = "client/allocation/mysql-server-router-a/checks"
-    nomad.put(checks, {"c": {"Status": "failure", "Output": "http 503"}})
-    found, unsaid = measured(nomad)
+    agents.nomad.put(checks, {"c": {"Status": "failure", "Output": "http 503"}})
+    found, unsaid = measured(agents.nomad)
     alone = {"mysql-server-2": 0, "mysql-server-3": 0}
     assert {labels[1]: value for labels, value in found["group_member_online"]} == alone
     assert {labels[1]: value for labels, value in found["group_member_primary"]} == alone
     assert "group_member_lag_seconds" not in found
     assert unsaid == ["mysql-server: mysql-server-1 cannot be asked: no server"]
     assert found["group_router_primary"] == [(("mysql-server", "client-1"), 0)]
-    nomad.refuse(checks, 500, "No path to node")
-    found, unsaid = measured(nomad)
+    agents.nomad.refuse(checks, 500, "No path to node")
+    found, unsaid = measured(agents.nomad)
     assert "group_router_primary" not in found
     assert "mysql-server: the router on client-1 cannot be asked: " in unsaid[1]
-    nomad.put(checks, {})
-    assert "group_router_primary" not in measured(nomad)[0]
+    agents.nomad.put(checks, {})
+    assert "group_router_primary" not in measured(agents.nomad)[0]
 
 
 def world(**first: str) -> World:
@@ -120,18 +123,15 @@ def world(**first: str) -> World:
     ]
     items = {"first": "mysql-server-1", "group": "7a2e", **first}
     made.nomad["var/nomad/jobs/nomad-stateful/groups/mysql-server"] = {"Items": items} if items["first"] else None
-    stub: dict[str, Any] = {"ID": "router-a", "NodeName": "client-1", "DesiredStatus": "run", "ClientStatus": "running"}
-    stub |= {"CreateIndex": 7}
-    made.nomad["job/mysql-server-router/allocations"] = [stub]
+    stub = {"ID": "router-a", "NodeName": "client-1", "DesiredStatus": "run", "ClientStatus": "running"}
+    made.nomad["job/mysql-server-router/allocations"] = [{**stub, "CreateIndex": 7}]
     made.nomad["client/allocation/router-a/checks"] = {"c": {"Status": "success"}}
     return made
 
 
 def doctored(made: World, monkeypatch: pytest.MonkeyPatch, *states: MemberState) -> list[Finding]:
-    found = states or tuple(
-        MemberState(one["job"], Endpoint("0123456789", "n", "client-1", "h", 1), "ONLINE", role)
-        for one, role in zip(MEMBERS, ("SECONDARY", "PRIMARY", "SECONDARY"), strict=True)
-    )
+    first, second, third = SECONDARIES
+    found = states or (first, replace(second, role="PRIMARY"), third)
     monkeypatch.setattr(group, "states", lambda _nomad, _server: list(found))
     seen = made.facts()
     return [one for check in (replication.members, replication.decision, replication.routers) for one in check(seen)]
@@ -143,8 +143,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_group_in_order(monkeypatch: pytes
 
 
 def test_the_doctor_says_what_a_member_lacks_and_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = Endpoint("0123456789", "n", "client-1", "h", 1)
-    first, second, third = (MemberState(one["job"], at, "ONLINE", "SECONDARY") for one in MEMBERS)
+    first, second, third = SECONDARIES
     away = MemberState("mysql-server-3", why="no allocation of it runs")
     found = doctored(world(), monkeypatch, replace(first, state="ERROR", why="it was expelled"), second, away)
     assert [one.what for one in found] == [
@@ -177,9 +176,8 @@ def test_the_doctor_finds_a_router_that_reaches_no_primary(monkeypatch: pytest.M
 
 
 def test_a_member_is_explained_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, at = world(), Endpoint("0123456789", "n", "client-1", "h", 1)
-    states = [MemberState(one["job"], at, "ONLINE", "SECONDARY") for one in MEMBERS]
-    states[0] = replace(states[0], state="RECOVERING")
+    made, (first, *others) = world(), SECONDARIES
+    states = [replace(first, state="RECOVERING"), *others]
     monkeypatch.setattr(group, "states", lambda _nomad, _server: states)
     for one in MEMBERS:
         made.nomad[f"job/{one['job']}"] = {"ID": one["job"], "Type": "system", "TaskGroups": []}
