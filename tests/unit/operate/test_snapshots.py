@@ -9,13 +9,23 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from nomad_stateful.databases.catalogue import DATABASES
 from nomad_stateful.ebs.ec2_client import AwsPlace, ec2_client
-from nomad_stateful.ebs.tags import GUARD_TAG, STACK_TAG
+from nomad_stateful.ebs.tags import GUARD_TAG, MANAGED_TAG, SNAPSHOTS_TAG, STACK_TAG, read
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate import snapshots, stack
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame
-from tests.unit.aws import PLACE, REGION, UNLISTED, answers, empty_first_pages
+from tests.unit.aws import (
+    DENIED,
+    PLACE,
+    REGION,
+    UNLISTED,
+    answers,
+    empty_first_pages,
+    made_snapshot,
+    made_volume,
+    snapshots_of,
+)
 
 FRAME = Frame("snapshot", yes=True)
 
@@ -29,27 +39,23 @@ def project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def volume_id(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    given = {"Name": "mysql", "team": "db", GUARD_TAG: "g1", "ebs.csi.aws.com/cluster": "true"}
-    tags = [{"Key": key, "Value": value} for key, value in given.items()]
-    made = ec2.create_volume(
-        AvailabilityZone=f"{REGION}a", Size=2, TagSpecifications=[{"ResourceType": "volume", "Tags": tags}]
-    )
-    known = {"volumes": {"mysql": {"id": made["VolumeId"]}, "shared": {"id": "fs-0123"}}}
+    made = made_volume(ec2, {"Name": "mysql", "team": "db", GUARD_TAG: "g1", MANAGED_TAG: "true"})
+    known = {"volumes": {"mysql": {"id": made}, "shared": {"id": "fs-0123"}}}
     monkeypatch.setattr(stack, "outputs", lambda: known)
-    return str(made["VolumeId"])
+    return made
+
+
+def take(volume: str = "mysql", description: str = "", *, quiesce: bool = False, frame: Frame = FRAME) -> str:
+    return snapshots.take(frame, volume, description, quiesce=quiesce, timeout_s=30)
 
 
 def test_a_snapshot_carries_the_volumes_tags_but_not_its_guard_and_not_the_drivers(
     ec2: Any, volume_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    snapshot_id = snapshots.take(FRAME, "mysql", "before the upgrade", quiesce=False, timeout_s=5)
+    snapshot_id = take(description="before the upgrade")
     [taken] = ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
     assert (taken["VolumeId"], taken["Description"]) == (volume_id, "before the upgrade")
-    assert {tag["Key"]: tag["Value"] for tag in taken["Tags"]} == {
-        "Name": "mysql",
-        "team": "db",
-        STACK_TAG: "project/prod",
-    }
+    assert read(taken) == {"Name": "mysql", "team": "db", STACK_TAG: "project/prod"}
     printed = capsys.readouterr()
     assert printed.out.split()[0] == snapshot_id
     assert "crash-consistent" in printed.err
@@ -60,16 +66,15 @@ def test_the_result_for_scripts_is_an_object_and_a_dry_run_takes_none(
     ec2: Any, volume_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def taken(**given: Any) -> dict[str, Any]:
-        snapshots.take(Frame("snapshot", yes=True, as_json=True, **given), "mysql", "why", quiesce=False, timeout_s=5)
+        take(description="why", frame=Frame("snapshot", yes=True, as_json=True, **given))
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
 
     known = {"ok": True, "volume": "mysql", "volumeId": volume_id, "description": "why"}
-    of_volume = [{"Name": "volume-id", "Values": [volume_id]}]
     assert taken(dry_run=True) == {**known, "dryRun": True}
-    assert ec2.describe_snapshots(Filters=of_volume)["Snapshots"] == []
+    assert snapshots_of(ec2, volume_id) == []
     snapshot_id = taken()["snapshotId"]
-    assert [one["SnapshotId"] for one in ec2.describe_snapshots(Filters=of_volume)["Snapshots"]] == [snapshot_id]
+    assert snapshots_of(ec2, volume_id) == [snapshot_id]
 
 
 def test_an_interrupted_wait_names_the_snapshot_that_goes_on(volume_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,19 +83,19 @@ def test_an_interrupted_wait_names_the_snapshot_that_goes_on(volume_id: str, mon
 
     monkeypatch.setattr(snapshots.Snapshots, "await_complete", interrupt)
     with pytest.raises(OperateError, match=r"^interrupted: snap-\w+ is begun, and EC2 goes on copying"):
-        snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
+        take()
 
 
 def test_one_that_ec2_does_not_list_yet_is_waited_for(ec2: Any, volume_id: str) -> None:
     with answers(ec2, "DescribeSnapshots", UNLISTED) as left:
-        snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=30)
+        take()
     assert left == []
-    assert len(ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"]) == 1
+    assert len(snapshots_of(ec2, volume_id)) == 1
 
 
 def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, volume_id: str) -> None:
     assert snapshots.listed_table("mysql") == "no snapshots of mysql"
-    snapshot_id = snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
+    snapshot_id = take()
     ec2.delete_volume(VolumeId=volume_id)
     header, row = snapshots.listed_table("mysql").splitlines()
     assert header.split()[0] == "SNAPSHOT"
@@ -108,29 +113,22 @@ def test_the_list_shows_a_volumes_snapshots_also_when_it_is_deleted(ec2: Any, vo
 )
 def test_what_has_no_snapshots_is_refused(volume: str, reason: str) -> None:
     with pytest.raises(snapshots.SnapshotError, match=reason):
-        snapshots.take(FRAME, volume, "", quiesce=False, timeout_s=5)
+        take(volume)
 
 
-def test_quiesce_is_refused_for_a_volume_that_mysql_is_not_on(
-    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("volume", "holds_writes", "said"),
+    [("other", True, "MySQL is on volume other, not on mysql"), ("mysql", False, "MySQL cannot block its writes")],
+)
+def test_quiesce_is_refused_where_mysql_is_not_on_the_volume_or_cannot_hold_its_writes(
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch, volume: str, holds_writes: bool, said: str
 ) -> None:
-    known = ("mysql-server", "default", f"{REGION}a", "other", "root", "secret", "preferred", "")
-    mysql = stack.DatabaseOutputs(DATABASES["mysql"], *known)
-    monkeypatch.setattr(stack, "database_outputs", lambda: mysql)
-    with pytest.raises(snapshots.SnapshotError, match="MySQL is on volume other, not on mysql"):
-        snapshots.take(FRAME, "mysql", "", quiesce=True, timeout_s=5)
-    assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []
-
-
-def test_quiesce_is_refused_for_a_database_that_cannot_hold_its_writes(
-    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = ("mysql-server", "default", f"{REGION}a", "mysql", "root", "secret", "preferred", "")
+    known = ("mysql-server", "default", f"{REGION}a", volume, "root", "secret", "preferred", "")
     monkeypatch.setattr(stack, "database_outputs", lambda: stack.DatabaseOutputs(DATABASES["mysql"], *known))
-    monkeypatch.setattr(Database, "holds_writes", False)
-    with pytest.raises(snapshots.SnapshotError, match="MySQL cannot block its writes"):
-        snapshots.take(FRAME, "mysql", "", quiesce=True, timeout_s=5)
-    assert ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [volume_id]}])["Snapshots"] == []
+    monkeypatch.setattr(Database, "holds_writes", holds_writes)
+    with pytest.raises(snapshots.SnapshotError, match=said):
+        take(quiesce=True)
+    assert snapshots_of(ec2, volume_id) == []
 
 
 def test_a_volume_that_ec2_has_no_more_is_named(ec2: Any, volume_id: str) -> None:
@@ -138,7 +136,7 @@ def test_a_volume_that_ec2_has_no_more_is_named(ec2: Any, volume_id: str) -> Non
     with pytest.raises(
         snapshots.SnapshotError, match=f"EC2 has no volume {volume_id} any more, which volume mysql is in the stack"
     ):
-        snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
+        take()
 
 
 def test_credentials_of_another_account_take_and_list_nothing(
@@ -149,7 +147,7 @@ def test_credentials_of_another_account_take_and_list_nothing(
         r"is in account 222222222222, but the AWS credentials are of account 123456789012 .*Use the credentials of the"
     )
     with pytest.raises(ProviderError, match=said):
-        snapshots.take(FRAME, "mysql", "", quiesce=False, timeout_s=5)
+        take()
     with pytest.raises(ProviderError, match=said):
         snapshots.listed_table("mysql")
 
@@ -157,8 +155,7 @@ def test_credentials_of_another_account_take_and_list_nothing(
 def test_a_snapshot_that_is_not_waited_for_is_found_again_by_its_mark(ec2: Any, volume_id: str) -> None:
     own = snapshots.Snapshots("mysql")
     own.refuse_unpermitted()
-    of_volume = [{"Name": "volume-id", "Values": [volume_id]}]
-    assert ec2.describe_snapshots(Filters=of_volume)["Snapshots"] == []
+    assert snapshots_of(ec2, volume_id) == []
     assert own.newest("mark") is None
     first, second = (own.begin("before", {"mark": mark}) for mark in ("one", "two"))
     found = own.newest("mark")
@@ -169,17 +166,10 @@ def test_a_snapshot_that_is_not_waited_for_is_found_again_by_its_mark(ec2: Any, 
         assert own.newest("mark") == found
 
 
-def test_a_volume_of_which_ec2_takes_no_snapshot_says_so_beforehand(
-    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(**_: Any) -> None:
-        raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "CreateSnapshot")
-
-    monkeypatch.setattr(ec2, "create_snapshot", refused)
+def test_a_volume_of_which_ec2_takes_no_snapshot_says_so_beforehand(ec2: Any, volume_id: str) -> None:
     own = snapshots.Snapshots("mysql")
-    with pytest.raises(
-        ProviderError, match=rf"EC2 does not take a snapshot of {volume_id}: .* Allow ec2:CreateSnapshot"
-    ):
+    said = rf"EC2 does not take a snapshot of {volume_id}: .* Allow ec2:CreateSnapshot"
+    with answers(ec2, "CreateSnapshot", DENIED), pytest.raises(ProviderError, match=said):
         own.refuse_unpermitted()
     with pytest.raises(snapshots.SnapshotError, match="not an EBS volume"):
         snapshots.Snapshots("shared")
@@ -187,20 +177,18 @@ def test_a_volume_of_which_ec2_takes_no_snapshot_says_so_beforehand(
 
 AWAY = "eu-central-1"
 SCHEDULES = [{"name": "daily", "copies": [{"region": AWAY, "keepDays": 7}, {"region": "eu-west-3", "keepDays": 7}]}]
+COPYING = {"nomad-stateful:volumes": [{"name": "mysql", "snapshots": SCHEDULES}, {"name": "other", "snapshots": []}]}
 
 
 def scheduled(client: Any, volume_id: str, **tags: str) -> str:
     """A snapshot as the service leaves it, with the volume's tags."""
-    tags = {"nomad-stateful-snapshots": "project/prod/mysql"} | tags
-    written = [{"Key": key, "Value": value} for key, value in tags.items()]
-    specification = [{"ResourceType": "snapshot", "Tags": written}]
-    return str(client.create_snapshot(VolumeId=volume_id, TagSpecifications=specification)["SnapshotId"])
+    return made_snapshot(client, volume_id, {SNAPSHOTS_TAG: "project/prod/mysql", **tags})
 
 
 def away(region: str, **tags: str) -> str:
     """A copy: its volume is one that the stack does not know."""
     client = boto3.client("ec2", region_name=region)
-    return scheduled(client, client.create_volume(AvailabilityZone=f"{region}a", Size=2)["VolumeId"], **tags)
+    return scheduled(client, made_volume(client, zone=f"{region}a"), **tags)
 
 
 def listed(volume: str = "mysql") -> dict[str, list[str]]:
@@ -209,10 +197,10 @@ def listed(volume: str = "mysql") -> dict[str, list[str]]:
 
 
 def test_an_existing_volumes_snapshots_are_listed_under_the_stacks_name(ec2: Any, volume_id: str) -> None:
-    by_id = scheduled(ec2, volume_id, Name="somebody's disk", **{"nomad-stateful-snapshots": "others/prod/x"})
-    gone = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=2)["VolumeId"]
+    by_id = scheduled(ec2, volume_id, Name="somebody's disk", **{SNAPSHOTS_TAG: "others/prod/x"})
+    gone = made_volume(ec2)
     by_tag = scheduled(ec2, gone, Name="somebody's disk")
-    scheduled(ec2, gone, **{"nomad-stateful-snapshots": "project/prod-2/mysql"})
+    scheduled(ec2, gone, **{SNAPSHOTS_TAG: "project/prod-2/mysql"})
     assert {one: row[0] for one, row in listed().items()} == {by_id: "mysql", by_tag: "mysql"}
 
 
@@ -221,10 +209,9 @@ def test_copies_in_the_regions_of_the_settings_are_listed_with_their_region(
 ) -> None:
     here, copy = scheduled(ec2, volume_id), away(AWAY)
     away("eu-west-1")
-    away(AWAY, **{"nomad-stateful-snapshots": "project/staging/mysql"})
+    away(AWAY, **{SNAPSHOTS_TAG: "project/staging/mysql"})
     assert listed() == {here: ["mysql", "own", "2", "GiB", "completed"]}
-    volumes = [{"name": "mysql", "snapshots": SCHEDULES}, {"name": "other", "snapshots": []}]
-    monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:volumes": volumes})
+    monkeypatch.setattr(stack, "config", lambda: COPYING)
     assert snapshots.listed_table("mysql").split()[:4] == ["SNAPSHOT", "VOLUME", "STACK", "REGION"]
     assert {one: row[:3] for one, row in listed().items()} == {
         here: ["mysql", "own", REGION],
@@ -233,14 +220,10 @@ def test_copies_in_the_regions_of_the_settings_are_listed_with_their_region(
 
 
 def test_what_another_stacks_volume_of_the_same_name_left_is_marked(ec2: Any, volume_id: str) -> None:
-    theirs, nobodys = (ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=2)["VolumeId"] for _ in range(2))
+    theirs, nobodys = (made_volume(ec2) for _ in range(2))
 
     def taken(of_volume: str, **tags: str) -> str:
-        written = [{"Key": key, "Value": value} for key, value in {"Name": "mysql", **tags}.items()]
-        made = ec2.create_snapshot(
-            VolumeId=of_volume, TagSpecifications=[{"ResourceType": "snapshot", "Tags": written}]
-        )
-        return str(made["SnapshotId"])
+        return made_snapshot(ec2, of_volume, {"Name": "mysql", **tags})
 
     marked = {
         taken(volume_id): "own",
@@ -262,9 +245,7 @@ def test_a_region_that_does_not_answer_is_named_and_the_others_are_listed(
         error: Any = {"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}
         failure = ClientError(error, "DescribeSnapshots")
     here, copy = scheduled(ec2, volume_id), away(AWAY)
-    monkeypatch.setattr(
-        stack, "config", lambda: {"nomad-stateful:volumes": [{"name": "mysql", "snapshots": SCHEDULES}]}
-    )
+    monkeypatch.setattr(stack, "config", lambda: COPYING)
 
     def refused(_operation: str) -> None:
         raise failure
@@ -277,10 +258,10 @@ def test_a_region_that_does_not_answer_is_named_and_the_others_are_listed(
 
 
 def test_of_a_set_one_volumes_snapshots_are_listed_apart(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = [str(ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=2)["VolumeId"]) for _ in range(2)]
+    ids = [made_volume(ec2) for _ in range(2)]
     known = {"volumes": {f"log[{number}]": {"id": one} for number, one in enumerate(ids)}}
     monkeypatch.setattr(stack, "outputs", lambda: known)
-    of_set = {"nomad-stateful-snapshots": "project/prod/log"}
+    of_set = {SNAPSHOTS_TAG: "project/prod/log"}
     first, second = (scheduled(ec2, one, **of_set) for one in ids)
     assert set(listed("log[0]")) == {first}
     assert {one: row[0] for one, row in listed("").items()} == {first: "log[0]", second: "log[1]"}
