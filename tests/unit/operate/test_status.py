@@ -34,7 +34,16 @@ WELL = Overview(
     ],
     jobs=[JobLine("mysql-server", "running", 1, 1, ["client-1"])],
 )
-CUT = replace(WELL, volumes=[replace(WELL.volumes[0], volume=stack_volume(CUT_OFF))])
+
+
+def but(part: str, **changes: Any) -> Overview:
+    """The stack that is well but for its one client, plugin, volume or job."""
+    [one] = getattr(WELL, part)
+    return replace(WELL, **{part: [replace(one, **changes)]})
+
+
+CUT = but("volumes", volume=stack_volume(CUT_OFF))
+UNSEEN = stack_volume(replace(FREE, attached=None, ec2_error="no permission"))
 RUN = FailingRun(
     "mysql-backup/periodic-1", 3, "2026-01-01T03:00:00Z", "0123456789abcdef", "dump", "Exit Code: 2", again=True
 )
@@ -54,20 +63,7 @@ def test_a_stack_in_order_fits_a_screen() -> None:
     assert len(said.splitlines()) < 24
     assert row(WELL, "us-west-2a") == ["us-west-2a", "client-1", "ready", INSTANCE]
     assert row(WELL, "ebs") == ["ebs", "v1.48.0", "2", "of", "2", "healthy", "1", "of", "1", "healthy"]
-    assert row(WELL, "mysql ") == [
-        "mysql",
-        VOLUME,
-        "us-west-2a",
-        "10",
-        "GiB",
-        "30%",
-        "available",
-        "-",
-        "-",
-        "5",
-        "h",
-        "ago",
-    ]
+    assert row(WELL, "mysql ") == f"mysql {VOLUME} us-west-2a 10 GiB 30% available - - 5 h ago".split()
     assert row(WELL, "mysql-server") == ["mysql-server", "running", "1", "of", "1", "client-1"]
 
 
@@ -81,38 +77,18 @@ def test_a_volume_is_shown_with_its_holders_and_what_is_wrong_with_it() -> None:
     ("overview", "who", "what"),
     [
         (CUT, "mysql", "`nomad-stateful recover mysql` says what to do"),
-        (replace(WELL, clients=[replace(WELL.clients[0], status="down")]), "client-1", "the client is down"),
-        (replace(WELL, plugins=[replace(WELL.plugins[0], controllers=(1, 2))]), "ebs", "1 of 2 controllers"),
+        (but("clients", status="down"), "client-1", "the client is down"),
+        (but("plugins", controllers=(1, 2)), "ebs", "1 of 2 controllers"),
+        (but("plugins", zones={"us-west-2a": (0, 1)}), "ebs", "0 of 1 node plugins are healthy in us-west-2a"),
+        (but("jobs", running=0), "mysql-server", "0 of 1 instances run"),
+        (but("jobs", status="not there"), "mysql-server", "Nomad has no such job"),
+        (but("volumes", used=19 << 29), "mysql", "its file system is 95% full: a larger sizeGib grows it"),
         (
-            replace(WELL, plugins=[replace(WELL.plugins[0], zones={"us-west-2a": (0, 1)})]),
-            "ebs",
-            "0 of 1 node plugins are healthy in us-west-2a",
-        ),
-        (replace(WELL, jobs=[replace(WELL.jobs[0], running=0)]), "mysql-server", "0 of 1 instances run"),
-        (replace(WELL, jobs=[replace(WELL.jobs[0], status="not there")]), "mysql-server", "Nomad has no such job"),
-        (
-            replace(WELL, volumes=[replace(WELL.volumes[0], used=19 << 29)]),
-            "mysql",
-            "its file system is 95% full: a larger sizeGib grows it",
-        ),
-        (
-            replace(WELL, volumes=[replace(WELL.volumes[0], volume=replace(stack_volume(FREE), registered=False))]),
+            but("volumes", volume=replace(stack_volume(FREE), registered=False)),
             "mysql",
             "it is not registered with Nomad",
         ),
-        (
-            replace(
-                WELL,
-                volumes=[
-                    replace(
-                        WELL.volumes[0],
-                        volume=stack_volume(replace(FREE, attached=None, ec2_error="no permission")),
-                    )
-                ],
-            ),
-            "mysql",
-            "EC2 does not say where it is: no permission",
-        ),
+        (but("volumes", volume=UNSEEN), "mysql", "EC2 does not say where it is: no permission"),
         (replace(WELL, failing_dumps=[RUN]), "mysql-backup/periodic-1", "the dump has failed 3 times"),
     ],
 )
@@ -183,7 +159,7 @@ def test_a_pause_of_less_than_a_second_is_refused(given: str) -> None:
 
 def test_a_graph_has_zones_clients_volumes_and_consumers() -> None:
     ready = replace(CUT_OFF, clients={NODE: replace(CUT_OFF.clients[NODE], status="ready")})
-    found = graph.graph(replace(WELL, volumes=[replace(WELL.volumes[0], volume=stack_volume(ready))]))
+    found = graph.graph(but("volumes", volume=stack_volume(ready)))
     said = graph.mermaid(found)
     assert 'subgraph z0["us-west-2a"]' in said
     assert '[("mysql<br/>10 GiB, 30% used")]' in said
