@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
-from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG, STACK_TAG
+from nomad_stateful.ebs.tags import AS_OF_TAG, GIVEN_UP_TAG, MOVE_TAG, RESTORED_TAG, STACK_TAG, listed
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.operate import frame
 from nomad_stateful.operate.drill import source as drills
@@ -25,7 +25,7 @@ from nomad_stateful.operate.zone_change.copies import Copies
 from nomad_stateful.operate.zone_change.situation import ZoneChangeError, phase, setting, stored
 from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
-from tests.unit.aws import PLACE, account, empty_first_pages
+from tests.unit.aws import PLACE, account, answers, empty_first_pages, made_snapshot, made_volume, snapshots_of
 
 A, B = "us-west-2a", "us-west-2b"
 JOB = {"TaskGroups": [{"Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}], "Type": "service"}
@@ -123,18 +123,14 @@ def ec2() -> Iterator[Any]:
             yield client
 
 
-def made(ec2: Any, zone: str = A) -> str:
-    return str(ec2.create_volume(AvailabilityZone=zone, Size=1)["VolumeId"])
-
-
 class World:
     """A stack whose volume is in zone A, with one job on it, and a client in each zone."""
 
     def __init__(self, ec2: Any, nomad: FakeNomad) -> None:
         self.ec2 = ec2
-        self.old = made(ec2)
+        self.old = made_volume(ec2)
         self.engine = FakeEngine(self.old)
-        self.engine.makes = lambda: made(ec2, B)
+        self.engine.makes = lambda: made_volume(ec2, zone=B)
         self.nomad = nomad
         nomad.put("job/mysql-server", JOB | {"Stop": False})
         nomad.put("job/mysql-server/allocations", self._allocations)
@@ -169,14 +165,30 @@ class World:
         change = self.change(**wanted)
         return change.run(change.plan())
 
-    def snapshots(self) -> list[str]:
-        found = self.ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [self.old]}])["Snapshots"]
-        return [one["SnapshotId"] for one in found]
+    def killed(self, after: str, **wanted: Any) -> None:
+        """Runs until it is killed after this step."""
+        self.engine.dies_after = after
+        with pytest.raises(KeyboardInterrupt):
+            self.run(**wanted)
+
+    def lose(self, minutes_ago: float = 5) -> str:
+        """Zone A, with a snapshot from before; the snapshot."""
+        lost_at = datetime.now(UTC) + timedelta(minutes=minutes_ago)
+        self.nomad.change(f"node/{A}", Status="down", StatusUpdatedAt=lost_at.timestamp())
+        return made_snapshot(self.ec2, self.old)
 
 
 @pytest.fixture
 def world(ec2: Any, nomad: FakeNomad) -> World:
     return World(ec2, nomad)
+
+
+@pytest.fixture(params=[False, True], ids=["move", "failover"])
+def lost(request: pytest.FixtureRequest, world: World) -> bool:
+    """Whether zone A is lost, so that this is a failover."""
+    if request.param:
+        world.lose()
+    return bool(request.param)
 
 
 WAY = [
@@ -196,14 +208,12 @@ def test_a_move_is_two_updates_with_a_snapshot_of_the_stopped_volume_between_the
     assert world.engine.entry == {"name": "mysql", "zone": B}
     assert (result["zone"], result["earlierVolumeId"], result["lostMinutes"]) == (B, world.old, 0)
     assert world.stops == 1
-    assert world.snapshots() == [result["snapshotId"]], "the first one is dropped"
+    assert snapshots_of(world.ec2, world.old) == [result["snapshotId"]], "the first one is dropped"
 
 
 @pytest.mark.parametrize("dies_after", dict.fromkeys(WAY))
 def test_a_move_that_was_killed_goes_on_where_it_was(world: World, dies_after: str) -> None:
-    world.engine.dies_after = dies_after
-    with pytest.raises(KeyboardInterrupt):
-        world.run()
+    world.killed(dies_after)
     result = world.run()
     assert world.engine.entry == {"name": "mysql", "zone": B}
     assert result["earlierVolumeId"] == world.old
@@ -218,7 +228,7 @@ def test_an_update_that_was_cut_off_after_the_guard_is_run_again_before_anything
     world: World, lost: bool
 ) -> None:
     if lost:
-        lose(world, minutes_ago=0)
+        world.lose(minutes_ago=0)
     world.engine.cut_off_in_the_first_update = True
     with pytest.raises(KeyboardInterrupt):
         world.run(lost=lost)
@@ -252,9 +262,7 @@ def test_a_step_that_changes_nothing_is_not_repeated_for_ever(world: World) -> N
 
 
 def test_what_was_started_again_after_the_last_snapshot_is_stopped_and_has_another_one(world: World) -> None:
-    world.engine.dies_after = "sets snapshotId"
-    with pytest.raises(KeyboardInterrupt):
-        world.run()
+    world.killed("sets snapshotId")
     earlier = world.engine.entry["snapshotId"]
     world.start()
     result = world.run()
@@ -271,10 +279,8 @@ def test_what_another_pulumi_started_while_its_lock_was_waited_for_is_stopped_ag
     world.engine.meanwhile["sets snapshotId zone"] = other_pulumi
     result = world.run()
     assert world.stops == 2
-    taken = {
-        one["SnapshotId"]: one["StartTime"]
-        for one in ec2.describe_snapshots(SnapshotIds=world.snapshots())["Snapshots"]
-    }
+    found = ec2.describe_snapshots(SnapshotIds=snapshots_of(ec2, world.old))["Snapshots"]
+    taken = {one["SnapshotId"]: one["StartTime"] for one in found}
     assert result["snapshotId"] == max(taken, key=lambda one: (taken[one], one == result["snapshotId"]))
     assert world.engine.done.count("sets snapshotId") == 1
 
@@ -286,12 +292,9 @@ def test_nothing_is_stopped_while_another_pulumi_has_the_lock(world: World) -> N
     assert world.stops == 0
 
 
-@pytest.mark.parametrize("lost", [False, True])
 def test_what_changed_while_a_snapshot_was_copied_is_seen_before_anything_is_stopped(
     ec2: Any, world: World, lost: bool
 ) -> None:
-    if lost:
-        lose(world)
     change = world.change(lost=lost)
     plan, look = change.plan(), change.look
     seen: list[int] = []
@@ -311,13 +314,8 @@ def test_what_changed_while_a_snapshot_was_copied_is_seen_before_anything_is_sto
 
 
 @pytest.mark.parametrize("dies_after", ["sets moveTo", "up", "sets snapshotId"])
-@pytest.mark.parametrize("lost", [False, True])
 def test_a_command_that_resumes_in_another_cluster_is_refused(world: World, lost: bool, dies_after: str) -> None:
-    if lost:
-        lose(world)
-    world.engine.dies_after = dies_after
-    with pytest.raises(KeyboardInterrupt):
-        world.run(lost=lost)
+    world.killed(dies_after, lost=lost)
     stops = world.stops
     world.nomad.put("volumes", [])
     with pytest.raises(WrongClusterError, match="has none of the stack's volumes"):
@@ -325,27 +323,18 @@ def test_a_command_that_resumes_in_another_cluster_is_refused(world: World, lost
     assert world.stops == stops
 
 
-def test_a_zone_where_ec2_makes_no_such_volume_is_found_out_before_anything_is_stopped(
-    ec2: Any, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_zone_where_ec2_makes_no_such_volume_is_found_out_before_anything_is_stopped(ec2: Any, world: World) -> None:
     before = len(ec2.describe_volumes()["Volumes"])
-
-    def refused(**_: Any) -> None:
-        raise ClientError({"Error": {"Code": "InsufficientVolumeCapacity"}}, "CreateVolume")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ec2, "create_volume", refused)
-        with pytest.raises(ZoneChangeError, match=rf"no volume like mysql in {B} from snap-.*Nothing is stopped"):
-            world.run()
+    refused = pytest.raises(ZoneChangeError, match=rf"no volume like mysql in {B} from snap-.*Nothing is stopped")
+    with answers(ec2, "CreateVolume", "InsufficientVolumeCapacity"), refused:
+        world.run()
     assert world.stops == 0
     assert world.run()["zone"] == B
     assert len(ec2.describe_volumes()["Volumes"]) == before + 1, "the trial's is deleted"
 
 
 def test_what_an_earlier_trial_left_is_deleted_though_ec2_lists_it_on_a_later_page(ec2: Any, world: World) -> None:
-    tags = [{"Key": "Name", "Value": "trial of mysql"}, {"Key": STACK_TAG, "Value": "shop/prod"}]
-    left = made(ec2, B)
-    ec2.create_tags(Resources=[left], Tags=tags)
+    left = made_volume(ec2, {"Name": "trial of mysql", STACK_TAG: "shop/prod"}, zone=B)
     with empty_first_pages(ec2):
         assert world.run()["zone"] == B
     assert left not in [one["VolumeId"] for one in ec2.describe_volumes()["Volumes"]]
@@ -375,7 +364,7 @@ def test_an_update_that_fails_with_everything_stopped_names_the_way_back(
 
 
 def test_no_way_back_into_a_lost_zone_is_named(world: World) -> None:
-    lose(world)
+    world.lose()
 
     def fails() -> str:
         raise EngineError("`pulumi up` failed")
@@ -415,10 +404,7 @@ def test_runs_of_the_stacks_jobs_that_have_ended_do_not_keep_a_volume(world: Wor
         world.change().plan()
 
 
-@pytest.mark.parametrize("lost", [False, True])
 def test_beside_another_command_nothing_is_begun(world: World, lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if lost:
-        lose(world)
 
     def busy(_nomad: Any, what: str) -> None:
         raise BusyError(f"{what} beside another")
@@ -463,29 +449,15 @@ def test_a_zone_where_nothing_can_use_the_volume_is_refused(world: World) -> Non
         world.change().plan()
 
 
-@pytest.mark.parametrize("lost", [False, True])
 def test_a_client_that_is_collected_meanwhile_does_not_end_a_change(world: World, lost: bool) -> None:
-    if lost:
-        lose(world)
     world.nomad.put("nodes", [{"ID": one} for one in ("node-of-yesterday", A, B)])
     assert world.run(lost=lost)["zone"] == B
-
-
-def lose(world: World, minutes_ago: float = 5) -> str:
-    """Zone A, with a snapshot from before; the snapshot."""
-    lost_at = datetime.now(UTC) + timedelta(minutes=minutes_ago)
-    world.nomad.change(f"node/{A}", Status="down", StatusUpdatedAt=lost_at.timestamp())
-    return str(ec2_snapshot(world))
-
-
-def ec2_snapshot(world: World) -> str:
-    return str(world.ec2.create_snapshot(VolumeId=world.old)["SnapshotId"])
 
 
 def test_a_failover_says_what_is_lost_gives_the_volume_up_and_goes_on_from_the_newest_snapshot(
     ec2: Any, world: World
 ) -> None:
-    snapshot = lose(world)
+    snapshot = world.lose()
     change = world.change(lost=True)
     plan = change.plan()
     assert plan.loss
@@ -499,16 +471,14 @@ def test_a_failover_says_what_is_lost_gives_the_volume_up_and_goes_on_from_the_n
     assert result["lostMinutes"] == pytest.approx(5, abs=0.2)
     tags = ec2.describe_volumes(VolumeIds=[world.old])["Volumes"][0]["Tags"]
     assert GIVEN_UP_TAG in {tag["Key"] for tag in tags}
-    assert world.snapshots() == [snapshot], "no snapshot of a lost zone is waited for"
+    assert snapshots_of(world.ec2, world.old) == [snapshot], "no snapshot of a lost zone is waited for"
 
 
 def test_a_snapshot_of_a_point_in_time_loses_what_came_after_that(ec2: Any, world: World) -> None:
-    lose(world, minutes_ago=0)
-    scratch = ec2.create_volume(AvailabilityZone=B, Size=2)["VolumeId"]
-    restored = str(ec2.create_snapshot(VolumeId=scratch)["SnapshotId"])
+    world.lose(minutes_ago=0)
     moment = datetime.now(UTC) - timedelta(minutes=2)
     tags = {AS_OF_TAG: moment.isoformat(), RESTORED_TAG: world.old}
-    ec2.create_tags(Resources=[restored], Tags=[{"Key": key, "Value": value} for key, value in tags.items()])
+    restored = made_snapshot(ec2, made_volume(ec2, zone=B), tags)
     change = world.change(lost=True, snapshot_id=restored)
     plan = change.plan()
     assert plan.loss
@@ -519,25 +489,21 @@ def test_a_snapshot_of_a_point_in_time_loses_what_came_after_that(ec2: Any, worl
 
 @pytest.mark.parametrize("dies_after", ["sets moveTo", "up", "sets snapshotId", "removes snapshotId", "removes moveTo"])
 def test_a_failover_that_was_killed_goes_on_from_the_same_snapshot(world: World, dies_after: str) -> None:
-    snapshot = lose(world, minutes_ago=0)
-    world.engine.dies_after = dies_after
-    with pytest.raises(KeyboardInterrupt):
-        world.run(lost=True)
+    snapshot = world.lose(minutes_ago=0)
+    world.killed(dies_after, lost=True)
     result = world.run(lost=True)
     assert (result["snapshotId"], result["zone"]) == (snapshot, B)
 
 
 def test_a_failover_that_resumes_goes_on_from_the_snapshot_that_is_named_now(world: World) -> None:
-    lose(world, minutes_ago=0)
-    world.engine.dies_after = "sets snapshotId"
-    with pytest.raises(KeyboardInterrupt):
-        world.run(lost=True)
-    another = ec2_snapshot(world)
+    world.lose(minutes_ago=0)
+    world.killed("sets snapshotId", lost=True)
+    another = made_snapshot(world.ec2, world.old)
     assert world.run(lost=True, snapshot_id=another)["snapshotId"] == another
 
 
 def test_a_failover_shows_other_changes_and_makes_them_along(world: World) -> None:
-    lose(world)
+    world.lose()
     world.engine.other_changes = "~ nomad:index:Job mysql-job"
     change = world.change(lost=True)
     said = "\n".join(command.lines(change.plan(), change.wanted))
@@ -565,7 +531,7 @@ def test_without_a_snapshot_nothing_is_restored_in_another_zone(world: World) ->
 
 
 def test_more_loss_than_is_accepted_is_refused(world: World) -> None:
-    lose(world)
+    world.lose()
     with pytest.raises(ZoneChangeError, match=r"--max-loss is 2: snapshot snap-\S+ was taken 5.0 minutes before"):
         world.change(lost=True, max_loss_min=2).plan()
 
@@ -601,7 +567,7 @@ def test_another_way_that_was_begun_is_not_mixed_with_this_one(entry: dict[str, 
 
 
 def test_a_snapshot_of_an_earlier_run_is_not_taken_for_the_last_one(ec2: Any) -> None:
-    volume_id = made(ec2)
+    volume_id = made_volume(ec2)
     copies = Copies(PLACE, volume_id, "mysql")
     first = copies.take(B, 5)
     assert copies.take(B, 5) != first
@@ -613,57 +579,53 @@ def test_a_move_that_was_given_up_leaves_no_snapshot_that_a_later_one_goes_on_fr
     world.nomad.change(
         "job/mysql-server", TaskGroups=[]
     )  # nothing of Nomad's says whether something wrote to the volume in between
-    world.engine.dies_after = "sets snapshotId"
-    with pytest.raises(KeyboardInterrupt):
-        world.run()
+    world.killed("sets snapshotId")
     earlier = world.engine.entry.pop("snapshotId")
     world.engine.entry |= {"zone": A}
     assert world.run()["snapshotId"] != earlier
 
 
+def newest(copies: Copies) -> str:
+    found = copies.newest()
+    assert found is not None
+    return found.id
+
+
 def test_only_a_snapshot_that_the_guard_accepts_may_be_chosen(ec2: Any) -> None:
-    volume_id, other = made(ec2), made(ec2)
-    named = [{"ResourceType": "snapshot", "Tags": [{"Key": "Name", "Value": "mysql"}]}]
-    before = str(ec2.create_snapshot(VolumeId=other, TagSpecifications=named)["SnapshotId"])
+    volume_id, other = made_volume(ec2), made_volume(ec2)
+    before = made_snapshot(ec2, other, {"Name": "mysql"})
     with pytest.raises(ZoneChangeError, match=rf"--snapshot {before} is of {other}, and volume mysql is {volume_id}:"):
         Copies(PLACE, volume_id, "mysql").chosen(before)
     moved = Copies(PLACE, volume_id, "mysql", before)
     assert moved.chosen(before).id == before
-    newest = moved.newest()
-    assert newest is not None
-    assert newest.id == before, "all there is until a schedule fires"
+    assert newest(moved) == before, "all there is until a schedule fires"
     own = moved.take(B, 5)
-    newest = moved.newest()
-    assert newest is not None
-    assert newest.id == own
+    assert newest(moved) == own
 
 
 def test_only_a_complete_snapshot_of_the_volume_may_be_chosen(ec2: Any) -> None:
-    volume_id, other = made(ec2), made(ec2)
+    volume_id, other = made_volume(ec2), made_volume(ec2)
     copies = Copies(PLACE, volume_id, "mysql")
-    mine, others = copies.take("b 1", 5), str(ec2.create_snapshot(VolumeId=other)["SnapshotId"])
+    mine, others = copies.take("b 1", 5), made_snapshot(ec2, other)
     assert copies.chosen(mine).id == mine
     with pytest.raises(ZoneChangeError, match=rf"--snapshot {others} is of {other}, and volume mysql is {volume_id}"):
         copies.chosen(others)
-    ec2.create_tags(Resources=[others], Tags=[{"Key": "nomad-stateful-restored", "Value": volume_id}])
+    ec2.create_tags(Resources=[others], Tags=listed({RESTORED_TAG: volume_id}))
     assert copies.chosen(others).id == others
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_a_drill_restores_what_a_failover_would_go_on_from(ec2: Any, own: bool) -> None:
-    volume_id, before = made(ec2), made(ec2)
-    origin = str(ec2.create_snapshot(VolumeId=before)["SnapshotId"])
-    tags = [{"Key": "Name", "Value": "mysql"}, {"Key": "nomad-stateful-stack", "Value": "shop/prod"}]
-    left = str(ec2.create_snapshot(VolumeId=made(ec2))["SnapshotId"])
-    ec2.create_tags(Resources=[left], Tags=tags)  # of an earlier EBS volume of that name: not what the volume has
+    volume_id, before = made_volume(ec2), made_volume(ec2)
+    origin = made_snapshot(ec2, before)
+    # Of an earlier EBS volume of that name: not what the volume has.
+    made_snapshot(ec2, made_volume(ec2), {"Name": "mysql", STACK_TAG: "shop/prod"})
     if own:
-        ec2.create_snapshot(VolumeId=volume_id)
+        made_snapshot(ec2, volume_id)
     target = Target("mysql", volume_id, "shop/prod/mysql", "drill", "drill", A, "aws-ebs0", "zone", made_from=origin)
     restored = drills.newest(PLACE, target)
-    failover = Copies(PLACE, volume_id, "mysql", origin).newest()
     assert restored is not None
-    assert failover is not None
-    assert restored.id == failover.id
+    assert restored.id == newest(Copies(PLACE, volume_id, "mysql", origin))
     assert (restored.id == origin) != own
 
 
