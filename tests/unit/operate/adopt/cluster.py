@@ -1,11 +1,11 @@
 """A cluster with a volume that was made by hand, and the command that adopts it."""
 
+import io
 import json
 from argparse import ArgumentParser
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from nomad_stateful.operate.adopt import command
 from tests.fake_nomad import FakeNomad
@@ -112,9 +112,11 @@ def run(*words: str) -> None:
     command.COMMAND.run(parser.parse_args(words))
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    run("--json", *words)
-    return dict(json.loads(capsys.readouterr().out))
+def told(*words: str) -> dict[str, Any]:
+    """What scripts get."""
+    with redirect_stdout(io.StringIO()) as printed:
+        run("--json", *words)
+    return dict(json.loads(printed.getvalue()))
 
 
 def terraform(folder: Path, version: int = 4, **registration: Any) -> Path:

@@ -19,7 +19,7 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Ec2:
     return fake
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def nomad(nomad: FakeNomad, ec2: Ec2, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeNomad:
     monkeypatch.setenv("NOMAD_ADDR", nomad.address)
     # Pulumi shows no configuration while what the project requires is missing.

@@ -14,10 +14,8 @@ from tests.fake_nomad import FakeNomad
 from tests.unit.operate.adopt.cluster import ZONE_KEY, have, run, terraform, told, volume
 
 
-def test_what_runs_becomes_settings_that_the_program_takes(
-    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = told(capsys)
+def test_what_runs_becomes_settings_that_the_program_takes() -> None:
+    said = told()
     assert said["settings"]["clientRole"] == "nomad-client"
     assert said["settings"]["plugins"] == [{"id": "ebs", "driver": "ebs", "existing": True, "controllers": 1}]
     assert said["settings"]["adopt"] == ["ledger"]
@@ -28,37 +26,31 @@ def test_what_runs_becomes_settings_that_the_program_takes(
     assert (parsed.volumes[0].external_id, parsed.volumes[0].retain) == ("vol-0000000000000000a", True)
 
 
-def test_a_registration_keeps_its_own_name_and_lack_of_a_topology(
-    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_registration_keeps_its_own_name_and_lack_of_a_topology(nomad: FakeNomad) -> None:
     have(nomad, volume(Name="The ledger", RequestedTopologies=None))
-    (made,) = told(capsys)["settings"]["volumes"]
+    (made,) = told()["settings"]["volumes"]
     assert made["registered"] == {"name": "The ledger", "topologyKey": ""}
     assert made["zone"] == "us-west-2a"
 
 
-def test_a_client_that_is_collected_meanwhile_does_not_end_it(
-    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_client_that_is_collected_meanwhile_does_not_end_it(nomad: FakeNomad) -> None:
     nomad.put("nodes", [{"ID": "node-1", "Status": "ready"}, {"ID": "collected", "Status": "ready"}])
-    assert told(capsys)["settings"]["clientRole"] == "nomad-client"
+    assert told()["settings"]["clientRole"] == "nomad-client"
 
 
 def test_the_cluster_is_the_one_that_the_stacks_file_names(
-    nomad: FakeNomad, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NOMAD_ADDR", "http://127.0.0.1:1")
     (tmp_path / "Pulumi.prod.yaml").write_text(f"config:\n  nomad-csi:address: {nomad.address}\n", encoding="utf-8")
-    assert told(capsys)["settings"]["adopt"] == ["ledger"]
+    assert told()["settings"]["adopt"] == ["ledger"]
 
 
 @pytest.mark.parametrize("key", ["aws:secretKey", "nomad:secretId", "nomad-csi:secretId"])
-def test_a_providers_secret_in_the_stacks_file_is_named_and_not_decrypted(
-    nomad: FakeNomad, capsys: pytest.CaptureFixture[str], tmp_path: Path, key: str
-) -> None:
+def test_a_providers_secret_in_the_stacks_file_is_named_and_not_decrypted(tmp_path: Path, key: str) -> None:
     (tmp_path / "Pulumi.prod.yaml").write_text(f"config:\n  {key}: {{secure: v1:abc}}\n", encoding="utf-8")
     with pytest.raises(OperateError, match=f"{key} as a secret"):
-        told(capsys)
+        told()
 
 
 @pytest.mark.parametrize(
@@ -69,12 +61,10 @@ def test_a_providers_secret_in_the_stacks_file_is_named_and_not_decrypted(
         (b"config: 5\n", r"Pulumi\.prod\.yaml has a config that is not a map"),
     ],
 )
-def test_a_stacks_file_that_cannot_be_read_is_an_error(
-    nomad: FakeNomad, capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, said: str
-) -> None:
+def test_a_stacks_file_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "Pulumi.prod.yaml").write_bytes(content)
     with pytest.raises(OperateError, match=said) as refused:
-        told(capsys)
+        told()
     assert "s3cret" not in str(refused.value)
 
 
@@ -102,8 +92,7 @@ def test_what_no_setting_has_is_named_and_its_volume_left_out(
     nomad: FakeNomad, capsys: pytest.CaptureFixture[str], other: dict[str, Any], key: str
 ) -> None:
     have(nomad, volume(**other))
-    run_and_refuse = pytest.raises(OperateError, match="no volume can be adopted")
-    with run_and_refuse:
+    with pytest.raises(OperateError, match="no volume can be adopted"):
         run("--json")
     said = json.loads(capsys.readouterr().out)
     assert key in [gap["key"] for gap in said["notExpressed"] if gap["leftOut"]]
@@ -119,7 +108,7 @@ def test_a_volume_of_another_stack_is_left_to_it(nomad: FakeNomad, capsys: pytes
 
 
 def test_settings_are_written_once_and_what_the_file_had_stays(
-    nomad: FakeNomad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "Pulumi.prod.yaml"
     path.write_text("encryptionsalt: v1:abc\nconfig:\n  aws:region: us-west-2\n", encoding="utf-8")
@@ -141,27 +130,25 @@ def test_settings_are_written_once_and_what_the_file_had_stays(
 
 
 def test_a_stack_that_is_named_with_its_organization_has_the_same_file(
-    nomad: FakeNomad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stack, "chosen", lambda: "organization/prod")
     run("--write", "--yes")
     assert "nomad-stateful:volumes" in (tmp_path / "Pulumi.prod.yaml").read_text(encoding="utf-8")
 
 
-def test_several_namespaces_need_a_choice(nomad: FakeNomad, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_namespaces_need_a_choice(nomad: FakeNomad) -> None:
     have(nomad, volume(), volume("other", Namespace="apps"))
     with pytest.raises(OperateError, match="apps, default, and a stack has one"):
         run()
-    said = told(capsys, "--namespace", "default")
+    said = told("--namespace", "default")
     assert said["settings"]["adopt"] == ["ledger"]
     assert [(gap["subject"], gap["key"]) for gap in said["notExpressed"]] == [("volume other", "namespace")]
 
 
-def test_a_terraform_state_has_what_nomad_hides_and_says_what_to_hand_over(
-    nomad: FakeNomad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terraform_state_has_what_nomad_hides_and_says_what_to_hand_over(nomad: FakeNomad, tmp_path: Path) -> None:
     have(nomad, volume(MountOptions={"FSType": "ext4", "MountFlags": ["[REDACTED]"]}))
-    said = told(capsys, "--terraform-state", str(terraform(tmp_path)))
+    said = told("--terraform-state", str(terraform(tmp_path)))
     assert said["settings"]["volumes"][0]["mountFlags"] == ["noatime"]
     assert said["afterwards"] == ["terraform state rm 'nomad_csi_volume_registration.this[\"a\"]'"]
     assert said["untouched"][-2:] == ["aws_ebs_volume.this", "module.csi.nomad_job.this"]
@@ -169,15 +156,13 @@ def test_a_terraform_state_has_what_nomad_hides_and_says_what_to_hand_over(
     assert (gap["subject"], gap["value"], gap["leftOut"]) == ("aws_ebs_volume.this", "vol-0000000000000000c", False)
 
 
-def test_a_terraform_state_of_another_cluster_is_noticed(
-    nomad: FakeNomad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = told(capsys, "--terraform-state", str(terraform(tmp_path, volume_id="elsewhere")))
+def test_a_terraform_state_of_another_cluster_is_noticed(tmp_path: Path) -> None:
+    said = told("--terraform-state", str(terraform(tmp_path, volume_id="elsewhere")))
     assert said["notExpressed"][0]["why"] == "Nomad has no such volume in namespace default"
     assert said["afterwards"] == []
 
 
-def test_what_is_no_state_file_is_refused(nomad: FakeNomad, tmp_path: Path) -> None:
+def test_what_is_no_state_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OperateError, match="its format is 3, and 4 is read"):
         run("--terraform-state", str(terraform(tmp_path, version=3)))
     (tmp_path / "text").write_text("no state")

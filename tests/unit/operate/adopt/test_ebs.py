@@ -23,9 +23,9 @@ def tagged(**tags: str) -> list[dict[str, str]]:
     return [{"Key": key.replace("_", "-"), "Value": value} for key, value in tags.items()]
 
 
-def test_its_settings_are_what_ec2_has(nomad: FakeNomad, ec2: Ec2, capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_settings_are_what_ec2_has(ec2: Ec2) -> None:
     ec2.volumes[0] |= {"Encrypted": True, "KmsKeyId": KEY, "Tags": tagged(team="books", Name="old")}
-    said = told(capsys, "--ebs")
+    said = told("--ebs")
     (made,) = said["settings"]["volumes"]
     assert made == {
         "name": "ledger",
@@ -58,12 +58,10 @@ def test_its_settings_are_what_ec2_has(nomad: FakeNomad, ec2: Ec2, capsys: pytes
         ({"VolumeType": "st1", "Size": 125, "Throughput": 5}, {"type": "st1"}),
     ],
 )
-def test_what_its_type_has_no_setting_for_is_none(
-    nomad: FakeNomad, ec2: Ec2, capsys: pytest.CaptureFixture[str], has: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_what_its_type_has_no_setting_for_is_none(ec2: Ec2, has: dict[str, Any], expected: dict[str, Any]) -> None:
     kept = {key: value for key, value in EBS.items() if key not in ("Iops", "Throughput")}
     ec2.volumes[0] = kept | has
-    said = told(capsys, "--ebs")["settings"]
+    said = told("--ebs")["settings"]
     assert {key: said["volumes"][0].get(key) for key in ("type", "iops", "throughputMibps")} == {
         "iops": None,
         "throughputMibps": None,
@@ -71,9 +69,9 @@ def test_what_its_type_has_no_setting_for_is_none(
     settings.parse(said)
 
 
-def test_a_registration_with_a_name_of_its_own_is_kept_so(nomad: FakeNomad, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_registration_with_a_name_of_its_own_is_kept_so(nomad: FakeNomad) -> None:
     have(nomad, volume(Name="The ledger", RequestedTopologies=None))
-    said = told(capsys, "--ebs")["settings"]
+    said = told("--ebs")["settings"]
     parsed = settings.parse(said)
     assert parsed.volumes[0].registered.name == "The ledger"
     said["volumes"][0]["adopt"] = False
@@ -82,7 +80,7 @@ def test_a_registration_with_a_name_of_its_own_is_kept_so(nomad: FakeNomad, caps
 
 
 def test_looking_tags_nothing_and_says_what_would_be(
-    nomad: FakeNomad, ec2: Ec2, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ec2: Ec2, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ec2.volumes[0]["Tags"] = tagged(Name="old")
     run("--ebs")
@@ -94,7 +92,7 @@ def test_looking_tags_nothing_and_says_what_would_be(
 
 
 def test_tags_come_before_the_settings_and_a_run_that_was_cut_off_goes_on_with_them(
-    nomad: FakeNomad, ec2: Ec2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ec2: Ec2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "Pulumi.prod.yaml"
 
@@ -117,7 +115,7 @@ def test_tags_come_before_the_settings_and_a_run_that_was_cut_off_goes_on_with_t
         run("--ebs", "--write", "--yes")
 
 
-def test_a_refusal_by_ec2_leaves_the_settings_unwritten(nomad: FakeNomad, ec2: Ec2, tmp_path: Path) -> None:
+def test_a_refusal_by_ec2_leaves_the_settings_unwritten(ec2: Ec2, tmp_path: Path) -> None:
     ec2.refuses = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "CreateTags")
     with pytest.raises(
         OperateError, match=rf"volume ledger: EC2 does not tag {VOL}: .* Allow ec2:CreateTags\. No settings"
@@ -126,7 +124,7 @@ def test_a_refusal_by_ec2_leaves_the_settings_unwritten(nomad: FakeNomad, ec2: E
     assert not (tmp_path / "Pulumi.prod.yaml").exists()
 
 
-def test_nothing_is_tagged_where_the_settings_cannot_be_written(nomad: FakeNomad, ec2: Ec2, tmp_path: Path) -> None:
+def test_nothing_is_tagged_where_the_settings_cannot_be_written(ec2: Ec2, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.prod.yaml").write_text("config:\n  nomad-stateful:clientRole: r\n", encoding="utf-8")
     with pytest.raises(OperateError, match="nothing was written"):
         run("--ebs", "--write", "--yes")
@@ -144,11 +142,9 @@ def test_nothing_is_tagged_where_the_settings_cannot_be_written(nomad: FakeNomad
         ({"Tags": tagged(**{f"key{number}": "" for number in range(41)})}, "tags"),
     ],
 )
-def test_what_cannot_become_the_stacks_stays_existing_and_is_named(
-    nomad: FakeNomad, ec2: Ec2, capsys: pytest.CaptureFixture[str], has: dict[str, Any], key: str
-) -> None:
+def test_what_cannot_become_the_stacks_stays_existing_and_is_named(ec2: Ec2, has: dict[str, Any], key: str) -> None:
     ec2.volumes[0] |= has
-    said = told(capsys, "--ebs")
+    said = told("--ebs")
     (gap,) = said["notExpressed"]
     assert (gap["subject"], gap["key"], gap["leftOut"]) == ("volume ledger", key, False)
     assert f"{VOL} stays existing" in gap["why"]
@@ -160,48 +156,42 @@ def test_what_cannot_become_the_stacks_stays_existing_and_is_named(
     settings.parse(said["settings"])
 
 
-def test_of_two_registrations_of_one_volume_neither_takes_it(
-    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_two_registrations_of_one_volume_neither_takes_it(nomad: FakeNomad) -> None:
     have(nomad, volume(), volume("again"))
-    said = told(capsys, "--ebs")
+    said = told("--ebs")
     assert {gap["value"] for gap in said["notExpressed"]} == {"registered as again, ledger"}
     assert said["tags"] == []
 
 
-def test_a_name_that_another_of_the_stacks_volumes_has_is_not_given_twice(
-    nomad: FakeNomad, ec2: Ec2, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_another_of_the_stacks_volumes_has_is_not_given_twice(ec2: Ec2) -> None:
     tags = tagged(Name="ledger", nomad_stateful_stack=OWN[STACK])
     ec2.volumes.append(EBS | {"VolumeId": "vol-0000000000000000f", "Tags": tags})
-    (gap,) = told(capsys, "--ebs")["notExpressed"]
+    (gap,) = told("--ebs")["notExpressed"]
     assert (gap["key"], gap["value"]) == ("name", "ledger")
     assert "vol-0000000000000000f has this stack's tags and this name already" in gap["why"]
 
 
 @pytest.mark.parametrize("stack", ["", "nomad-stateful/prod"])
-def test_a_guard_that_another_volume_or_stack_may_have_is_not_kept(
-    nomad: FakeNomad, ec2: Ec2, capsys: pytest.CaptureFixture[str], stack: str
-) -> None:
+def test_a_guard_that_another_volume_or_stack_may_have_is_not_kept(ec2: Ec2, stack: str) -> None:
     of_the_stack = {"nomad_stateful_stack": stack} if stack else {}
     ec2.volumes[0]["Tags"] = tagged(nomad_stateful_guard="g1", **of_the_stack)
     # A copy of its tags, as a restored snapshot may have.
     other = tagged(Name="other", nomad_stateful_guard="g1", **of_the_stack)
     ec2.volumes.append(EBS | {"VolumeId": "vol-0000000000000000f", "Tags": other})
-    assert told(capsys, "--ebs")["tags"][0]["tags"][GUARD] is None
+    assert told("--ebs")["tags"][0]["tags"][GUARD] is None
 
 
-def test_terraform_forgets_the_volume_too(nomad: FakeNomad, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terraform_forgets_the_volume_too(tmp_path: Path) -> None:
     state = terraform(tmp_path)
     state.write_text(state.read_text(encoding="utf-8").replace("vol-0000000000000000c", VOL), encoding="utf-8")
-    said = told(capsys, "--ebs", "--terraform-state", str(state))
+    said = told("--ebs", "--terraform-state", str(state))
     assert "terraform state rm 'aws_ebs_volume.this'" in said["afterwards"]
     assert "aws_ebs_volume.this" not in said["untouched"]
-    said = told(capsys, "--terraform-state", str(state))
+    said = told("--terraform-state", str(state))
     assert "aws_ebs_volume.this" in said["untouched"]
 
 
-def test_without_a_project_there_is_no_tag(nomad: FakeNomad, tmp_path: Path) -> None:
+def test_without_a_project_there_is_no_tag(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").unlink()
     with pytest.raises(OperateError, match="names no project"):
         run("--ebs")
