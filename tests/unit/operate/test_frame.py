@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +12,9 @@ from nomad_stateful.operate import frame
 from nomad_stateful.operate.__main__ import COMMANDS
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Checks, Frame, NotConfirmedError, interruptible
+from tests.unit.operate.commands import parsed, parser_of
 
-ACTING = {
+ACTING: dict[str, list[str]] = {
     "adopt": [],
     "drain": ["client-1"],
     "drill": [],
@@ -34,12 +34,6 @@ class Framed(Exception):
     """A command was given its frame."""
 
 
-def parser_of(command: Any) -> ArgumentParser:
-    parser = ArgumentParser()
-    command.arguments(parser)
-    return parser
-
-
 def test_every_command_that_asks_before_it_acts_runs_in_the_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(name: str, yes: bool, *, checks: Checks, **more: bool) -> None:
         assert (yes, more) == (True, {"dry_run": False, "as_json": False})
@@ -52,9 +46,7 @@ def test_every_command_that_asks_before_it_acts_runs_in_the_frame(monkeypatch: p
     assert set(asking) == set(ACTING)
     for name, words in ACTING.items():
         with pytest.raises(Framed, match=f"^{name}$"):
-            asking[name].run(
-                parser_of(asking[name]).parse_args([*words, *(["--yes"] if name not in NEVER_ASKS else [])])
-            )
+            asking[name].run(parsed(asking[name], *words, *([] if name in NEVER_ASKS else ["--yes"])))
 
 
 def test_a_dry_run_says_the_plan_and_its_result_and_asks_nobody(capsys: pytest.CaptureFixture[str]) -> None:

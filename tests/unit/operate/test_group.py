@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ from nomad_stateful.operate import group, ownership, restore, shell, stack, veri
 from nomad_stateful.operate.cluster import Cluster
 from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.errors import OperateError, TimedOutError
+from tests.unit.operate.commands import parsed
 from tests.unit.operate.conftest import Operate
 from tests.unit.operate.group import MEMBERS, OUTPUTS, Agents, agents, server
 
@@ -57,14 +57,11 @@ NOT_REFUSED = {
 """What the same commands do otherwise."""
 
 
-def parsed(name: str, words: list[str]) -> Namespace:
-    parser = ArgumentParser()
-    next(one for one in command_line.COMMANDS if one.name == name).arguments(parser)
-    return parser.parse_args(words)
+COMMANDS = {one.name: one for one in command_line.COMMANDS}
 
 
 def test_every_command_works_on_a_group_or_is_refused() -> None:
-    assert {one.name for one in command_line.COMMANDS} == {*WORKS, *group.REFUSED}
+    assert set(COMMANDS) == {*WORKS, *group.REFUSED}
     assert set(REFUSED) == set(group.REFUSED)
     assert not set(WORKS) & set(REFUSED)
 
@@ -87,13 +84,13 @@ def test_what_is_for_a_single_server_is_refused_before_anything_else(
 @pytest.mark.parametrize("name", NOT_REFUSED)
 def test_the_same_command_does_what_is_not_about_one_server(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
-    group.refuse(name, parsed(name, NOT_REFUSED[name]))
+    group.refuse(name, parsed(COMMANDS[name], *NOT_REFUSED[name]))
 
 
 def test_a_single_server_is_refused_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "outputs", lambda: {"mysql": {"job": "mysql-server", "volume": "mysql"}})
     for name, (words, _, _) in REFUSED.items():
-        group.refuse(name, parsed(name, words))
+        group.refuse(name, parsed(COMMANDS[name], *words))
 
 
 def test_the_outputs_say_who_the_members_are() -> None:

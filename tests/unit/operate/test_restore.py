@@ -3,7 +3,6 @@
 import contextlib
 import io
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -20,10 +19,11 @@ from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError
 from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
+from tests.unit.operate.commands import parsed
 from tests.unit.operate.group import OUTPUTS as GROUP_OUTPUTS
 
 YES = Frame("restore", yes=True)
-JOB = "mysql-backup-restore/dispatch-1"
+JOB, DUMP = "mysql-backup-restore/dispatch-1", "20260101T030000Z.sql.gz"
 OUTPUTS = {
     "mysql": {"namespace": "data", "volume": "mysql"},
     "mysqlBackup": {"job": "mysql-backup", "restoreJob": "mysql-backup-restore", "s3": "s3://dumps/nomad/"},
@@ -39,65 +39,60 @@ def restoring(nomad: FakeNomad, ends: str) -> None:
     nomad.put(f"job/{JOB}/allocations", lambda: [ended] if ends and nomad.sent(f"job/{JOB}/evaluate") else [], "data")
 
 
-def alone(monkeypatch: pytest.MonkeyPatch, *, busy: bool = False, locked: bool = False) -> None:
-    """Whether another command or another pulumi changes the stack."""
+@pytest.fixture(autouse=True)
+def others(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The stack and its cluster; and whether another command, or another pulumi, changes the stack."""
+    found = SimpleNamespace(busy=False, locked=False)
 
     @contextlib.contextmanager
     def exclusive(_nomad: Any, what: str) -> Iterator[None]:
-        if busy:
+        if found.busy:
             raise BusyError(f"{what} beside another")
         yield
 
     def refuse_locked() -> None:
-        if locked:
+        if found.locked:
             raise StackLockedError("the stack is locked by ci@runner")
 
+    monkeypatch.setattr(frame, "stack_cluster", lambda volume: {"mysql": nomad}[volume].client(RetryPolicy()))
     monkeypatch.setattr(frame, "exclusive", exclusive)
     monkeypatch.setattr(restore, "Engine", lambda _: SimpleNamespace(refuse_locked=refuse_locked))
-
-
-def run(
-    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, ends: str, timeout_s: float = 10, source: str = "volume"
-) -> None:
-    restoring(nomad, ends)
-    monkeypatch.setattr(
-        frame, "stack_cluster", lambda volume: nomad.client(RetryPolicy()) if volume == "mysql" else None
-    )
     monkeypatch.setattr(restore, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
-    alone(monkeypatch)
-    restore.restore(YES, "20260101T030000Z.sql.gz", source, timeout_s)
+    return found
+
+
+def run(*words: str) -> None:
+    restore.COMMAND.run(parsed(restore.COMMAND, *words))
 
 
 def test_a_restore_that_waits_for_the_volume_is_asked_for_again(
-    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    nomad: FakeNomad, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(nomad, monkeypatch, "complete")
-    assert nomad.sent("job/mysql-backup-restore/dispatch") == [{"Meta": {"dump": "20260101T030000Z.sql.gz"}}]
+    restoring(nomad, "complete")
+    restore.restore(YES, DUMP, "volume", 10)
+    assert nomad.sent("job/mysql-backup-restore/dispatch") == [{"Meta": {"dump": DUMP}}]
     assert nomad.writes == ["PUT job/mysql-backup-restore/dispatch", f"PUT job/{JOB}/evaluate"]
     assert capsys.readouterr().out == "restored. `nomad alloc logs 01234567 restore` says from which dump\n"
 
 
-def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(
-    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(nomad: FakeNomad) -> None:
+    restoring(nomad, "failed")
     with pytest.raises(OperateError, match="nomad alloc logs -stderr 01234567 fetch"):
-        run(nomad, monkeypatch, "failed")
+        restore.restore(YES, DUMP, "volume", 10)
+    restoring(nomad, "")
     with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
-        run(nomad, monkeypatch, "", timeout_s=0)
+        restore.restore(YES, DUMP, "volume", 0)
 
 
 @pytest.mark.parametrize(
-    ("others", "said"),
-    [({"busy": True}, "restore latest beside another"), ({"locked": True}, "locked by ci@runner")],
+    ("other", "said"), [("busy", "restore latest beside another"), ("locked", "locked by ci@runner")]
 )
 def test_beside_another_command_no_table_is_dropped(
-    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, others: dict[str, bool], said: str
+    nomad: FakeNomad, others: SimpleNamespace, other: str, said: str
 ) -> None:
     restoring(nomad, "complete")
-    monkeypatch.setattr(frame, "stack_cluster", lambda _: nomad.client(RetryPolicy()))
-    monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
-    alone(monkeypatch, **others)
+    setattr(others, other, True)
     with pytest.raises(OperateError, match=said):
         restore.restore(YES, "latest", "volume", 1)
     assert not nomad.writes
@@ -109,25 +104,18 @@ def test_a_stack_without_dumps_says_what_to_set(monkeypatch: pytest.MonkeyPatch)
         restore.restore(YES, "latest", "volume", 1)
 
 
-def test_no_table_is_dropped_before_somebody_says_yes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_volume: str) -> None:
-        raise AssertionError("the cluster was asked")
-
-    monkeypatch.setattr(frame, "stack_cluster", refused)
-    monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
+def test_no_table_is_dropped_before_somebody_says_yes(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     with pytest.raises(NotConfirmedError, match="Every table in dump latest on the dumps' volume is dropped"):
         restore.restore(Frame("restore", yes=False), "latest", "volume", 1)
+    assert nomad.requests == []
 
 
-def test_a_restore_from_s3_names_its_source(
-    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(nomad, monkeypatch, "complete", source="s3")
-    assert nomad.sent("job/mysql-backup-restore/dispatch")[0] == {
-        "Meta": {"dump": "20260101T030000Z.sql.gz", "from": "s3"}
-    }
-    assert "restores 20260101T030000Z.sql.gz in s3://dumps/nomad/" in capsys.readouterr().err
+def test_a_restore_from_s3_names_its_source(nomad: FakeNomad, capsys: pytest.CaptureFixture[str]) -> None:
+    restoring(nomad, "complete")
+    restore.restore(YES, DUMP, "s3", 10)
+    assert nomad.sent("job/mysql-backup-restore/dispatch")[0] == {"Meta": {"dump": DUMP, "from": "s3"}}
+    assert f"restores {DUMP} in s3://dumps/nomad/" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -140,22 +128,20 @@ def test_a_restore_from_s3_names_its_source(
     ],
 )
 def test_options_of_the_other_kind_of_restore_are_refused(words: list[str], why: str) -> None:
-    parser = ArgumentParser()
-    restore.COMMAND.arguments(parser)
     with pytest.raises(OperateError, match=why):
-        restore.COMMAND.run(parser.parse_args(words))
+        run(*words)
+
+
+MOMENT = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
 
 
 def test_a_restored_moment_goes_on_as_a_single_server_of_its_own(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    moment = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
-    monkeypatch.setattr(restore, "drill", lambda *_: Report("mysql[0]", moment, to=moment, kept="snap-2"))
+    monkeypatch.setattr(restore, "drill", lambda *_: Report("mysql[0]", MOMENT, to=MOMENT, kept="snap-2"))
     monkeypatch.setattr(stack, "outputs", lambda: GROUP_OUTPUTS)
     monkeypatch.setattr(stack, "tag", lambda: "shop/prod")
-    parser = ArgumentParser()
-    restore.COMMAND.arguments(parser)
-    restore.COMMAND.run(parser.parse_args(["--to", "2026-11-22T10:15:00Z", "--yes"]))
+    run("--to", "2026-11-22T10:15:00Z", "--yes")
     said = capsys.readouterr().out
     assert "a stack of its own" in said
     assert "snapshotId: snap-2\n    snapshotStack: shop/prod" in said
@@ -169,14 +155,10 @@ def test_a_restore_to_a_point_in_time_keeps_a_snapshot_and_says_how_to_go_on(
 
     def drilled(_frame: Frame, options: Options) -> Report:
         asked.append(options)
-        moment = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
-        return Report("mysql", moment, to=moment, kept="snap-2")
+        return Report("mysql", MOMENT, to=MOMENT, kept="snap-2")
 
     monkeypatch.setattr(restore, "drill", drilled)
-    monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
-    parser = ArgumentParser()
-    restore.COMMAND.arguments(parser)
-    restore.COMMAND.run(parser.parse_args(["--to", "2026-11-22T10:15:00Z", "--yes"]))
+    run("--to", "2026-11-22T10:15:00Z", "--yes")
     assert asked == [Options("", to="2026-11-22T10:15:00+00:00", keep=True, timeout_s=3600)]
     said = capsys.readouterr().out
     assert "name: mysql-20261122-101500" in said

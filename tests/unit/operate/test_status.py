@@ -2,7 +2,7 @@
 
 import json
 import time
-from argparse import ArgumentError, ArgumentParser
+from argparse import ArgumentError
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from nomad_stateful import terminal
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import Volume
 from nomad_stateful.nomad.clients import Client
@@ -17,8 +18,9 @@ from nomad_stateful.nomad.periodic_runs import FailingRun
 from nomad_stateful.operate import dumps, stack, status
 from nomad_stateful.operate.overview import facts, graph, screen
 from nomad_stateful.operate.overview.facts import JobLine, Overview, PluginLine, VolumeLine
-from nomad_stateful.terminal import Span, parsed, rendered, svg, table, takes_colour
+from nomad_stateful.terminal import Span, rendered, svg, table, takes_colour
 from tests.fake_nomad import FakeNomad
+from tests.unit.operate.commands import parsed
 from tests.unit.operate.test_recover import CLAIM, CUT_OFF, FREE, INSTANCE, NODE, VOLUME, stack_volume
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -39,7 +41,8 @@ WELL = Overview(
 def but(part: str, **changes: Any) -> Overview:
     """The stack that is well but for its one client, plugin, volume or job."""
     [one] = getattr(WELL, part)
-    return replace(WELL, **{part: [replace(one, **changes)]})
+    changed: dict[str, Any] = {part: [replace(one, **changes)]}
+    return replace(WELL, **changed)
 
 
 CUT = but("volumes", volume=stack_volume(CUT_OFF))
@@ -149,12 +152,10 @@ def test_it_is_shown_again_until_it_is_interrupted(
 
 @pytest.mark.parametrize("given", ["0", "0.2", "-1", "often", "nan", "inf"])
 def test_a_pause_of_less_than_a_second_is_refused(given: str) -> None:
-    parser = ArgumentParser(exit_on_error=False)
-    status.COMMAND.arguments(parser)
-    assert parser.parse_args(["--watch"]).watch == 2
-    assert parser.parse_args([]).watch == 0
+    assert parsed(status.COMMAND, "--watch").watch == 2
+    assert parsed(status.COMMAND).watch == 0
     with pytest.raises(ArgumentError, match="must be a number of seconds, 1 or more"):
-        parser.parse_args(["--watch", given])
+        parsed(status.COMMAND, "--watch", given)
 
 
 def test_a_graph_has_zones_clients_volumes_and_consumers() -> None:
@@ -284,7 +285,7 @@ def test_colours_are_for_terminals_that_show_them(capsys: pytest.CaptureFixture[
 
 
 def test_a_terminals_text_becomes_a_picture_of_the_same_words_and_colours() -> None:
-    lines = parsed("zone  \033[1;31mdown\033[0m <here>\n\nend")
+    lines = terminal.parsed("zone  \033[1;31mdown\033[0m <here>\n\nend")
     assert lines[0] == [Span("zone  "), Span("down", "bad"), Span(" <here>")]
     drawn = ET.fromstring(svg(lines, "nomad-stateful status"))
     spans = [(one.text, one.get("x")) for one in drawn.iter("{http://www.w3.org/2000/svg}tspan")]

@@ -1,14 +1,12 @@
 """A cluster with a volume that was made by hand, and the command that adopts it."""
 
-import io
 import json
-from argparse import ArgumentParser
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from nomad_stateful.operate.adopt import command
 from tests.fake_nomad import FakeNomad
+from tests.unit.operate.commands import parsed, result_of
 
 ZONE_KEY = "topology.ebs.csi.aws.com/zone"
 CLIENT = {
@@ -107,16 +105,12 @@ def have(nomad: FakeNomad, *volumes: dict[str, Any]) -> None:
 
 
 def run(*words: str) -> None:
-    parser = ArgumentParser()
-    command.COMMAND.arguments(parser)
-    command.COMMAND.run(parser.parse_args(words))
+    command.COMMAND.run(parsed(command.COMMAND, *words))
 
 
 def told(*words: str) -> dict[str, Any]:
     """What scripts get."""
-    with redirect_stdout(io.StringIO()) as printed:
-        run("--json", *words)
-    return dict(json.loads(printed.getvalue()))
+    return result_of(run, "--json", *words)
 
 
 def terraform(folder: Path, version: int = 4, **registration: Any) -> Path:

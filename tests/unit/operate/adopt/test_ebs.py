@@ -12,6 +12,7 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.program import settings
 from tests.fake_nomad import FakeNomad
 from tests.unit.operate.adopt.cluster import EBS, Ec2, have, run, terraform, told, volume
+from tests.unit.operate.commands import parsed
 
 VOL = "vol-0000000000000000a"
 OWN = {"Name": "ledger", "ebs.csi.aws.com/cluster": "true", "nomad-stateful-stack": "nomad-stateful/prod"}
@@ -198,8 +199,4 @@ def test_without_a_project_there_is_no_tag(tmp_path: Path) -> None:
 
 
 def test_looking_needs_no_stack_to_be_named() -> None:
-    from argparse import ArgumentParser
-
-    parser = ArgumentParser()
-    command.COMMAND.arguments(parser)
-    assert not command.COMMAND.acts(parser.parse_args(["--ebs"]))
+    assert not command.COMMAND.acts(parsed(command.COMMAND, "--ebs"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentTypeError
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,7 @@ from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from nomad_stateful.operate.stack import DatabaseOutputs
 from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
+from tests.unit.operate.commands import parsed
 from tests.unit.operate.group import MEMBERS
 from tests.unit.operate.group import OUTPUTS as GROUP_OUTPUTS
 from tests.unit.operate.point_in_time.test_logs import Objects, at, bucket
@@ -158,6 +159,4 @@ def test_times_are_taken_with_any_zone() -> None:
 
 
 def test_a_drill_needs_no_point_in_time() -> None:
-    parser = ArgumentParser()
-    COMMAND.arguments(parser)
-    assert parser.parse_args([]).to is None
+    assert parsed(COMMAND).to is None
