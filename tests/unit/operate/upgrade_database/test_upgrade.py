@@ -21,6 +21,7 @@ from nomad_stateful.operate.frame import Frame
 from nomad_stateful.operate.upgrade_database import command, plan, server, steps
 from nomad_stateful.operate.upgrade_database.server import Server
 from nomad_stateful.operate.upgrade_database.steps import StoppedError, WentBackError
+from tests.unit.operate.commands import result_of
 from tests.unit.operate.upgrade_database.world import (
     AFTER,
     BEFORE,
@@ -72,13 +73,10 @@ def refused(**given: Any) -> str:
     return str(error.value)
 
 
-def test_the_image_is_tried_then_writes_wait_for_a_snapshot_and_until_the_new_one_answers(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
-    upgrade()
+def test_the_image_is_tried_then_writes_wait_for_a_snapshot_and_until_the_new_one_answers(world: World) -> None:
+    result = result_of(upgrade)
     assert world.done == ["tries 9.7.4, False", "first snapshot", "snapshot", f"sets {AFTER}", "registered", "up"]
     assert (world.runs, world.image) == ("9.7.4", AFTER)
-    result = json.loads(capsys.readouterr().out)
     assert result["ok"] is True
     assert (result["from"], result["to"], result["snapshotId"], result["tables"]) == ("8.4.4", "9.7.4", "snap-1", 1)
     assert result["awayS"] >= 0
@@ -86,12 +84,11 @@ def test_the_image_is_tried_then_writes_wait_for_a_snapshot_and_until_the_new_on
 
 
 def test_a_dry_run_changes_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(dry_run=True)
-    said = capsys.readouterr()
-    told = json.loads(said.out)
+    told = result_of(upgrade, dry_run=True)
+    said = capsys.readouterr().err
     assert (told["dryRun"], told["from"], told["to"], told["image"]) == (True, "8.4.4", "9.7.4", AFTER)
     for words in ("8.4.4 -> 9.7.4", f"{BEFORE} -> {AFTER}", f"snapshot of volume {VOLUME}", "mysql-job"):
-        assert words in said.err
+        assert words in said
     assert not world.done
     assert world.image == BEFORE
 
@@ -116,12 +113,11 @@ def test_a_server_that_cannot_hold_its_writes_has_one_snapshot_of_before(
     monkeypatch.setattr(FakeDatabase, "holds_writes", False)
     monkeypatch.setattr(FakeDatabase, "read_only", None)
     monkeypatch.setattr(FakeSnapshots, "needs_lock", False)
-    upgrade()
+    assert result_of(upgrade)["writesWaitedS"] is None
     assert world.done == ["tries 9.7.4, False", "snapshot", f"sets {AFTER}", "registered", "up"]
-    said = capsys.readouterr()
-    assert json.loads(said.out)["writesWaitedS"] is None
-    assert "snapshot of volume mysql is taken, with all that was acknowledged until it was begun" in said.err
-    assert "writes wait" not in said.err.lower()
+    said = capsys.readouterr().err
+    assert "snapshot of volume mysql is taken, with all that was acknowledged until it was begun" in said
+    assert "writes wait" not in said.lower()
 
 
 def _option(world: World) -> None:
@@ -137,7 +133,7 @@ def test_no_new_server_starts_on_a_snapshot_that_fails(world: World, which: str)
     world.snapshot_fails = which
     with pytest.raises(ProviderError, match="KMS"):
         upgrade()
-    assert (world.runs, world.image, world.registered, world.locked) == ("8.4.4", BEFORE, [BEFORE], False)
+    assert world.untouched
 
 
 @pytest.mark.parametrize("after", ["first snapshot", "snapshot", f"sets {AFTER}"])
@@ -145,7 +141,7 @@ def test_writes_do_not_wait_for_another_pulumi(world: World, after: str) -> None
     world.other_pulumi = after
     with pytest.raises(OperateError, match="locked by ci@runner"):
         upgrade()
-    assert (world.runs, world.image, world.registered, world.locked) == ("8.4.4", BEFORE, [BEFORE], False)
+    assert world.untouched
 
 
 def test_an_update_that_finds_another_pulumi_leaves_everything_as_it_was(world: World) -> None:
@@ -169,7 +165,7 @@ def test_rows_that_were_acknowledged_after_the_snapshot_are_noticed_before_the_u
     world.session_ends = True
     with pytest.raises(OperateError, match=r"has ended .*rows may have been acknowledged that snap-1 has not. Nothing"):
         upgrade()
-    assert (world.runs, world.image, world.registered) == ("8.4.4", BEFORE, [BEFORE])
+    assert world.untouched
 
 
 def test_an_image_that_somebody_else_set_meanwhile_is_not_upgraded_over(world: World) -> None:
@@ -233,37 +229,34 @@ def test_nobody_who_says_no_has_anything_changed(world: World) -> None:
     assert not world.done
 
 
-@pytest.mark.parametrize("step", ["tries", "snapshot", f"sets {AFTER}", "registered", "up"])
-def test_after_a_kill_the_same_command_goes_on(world: World, step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def killed(world: World, step: str) -> None:
+    """Upgrades until it is killed at the end of this step."""
     world.dies_at = step
     with pytest.raises(OperateError, match="run the same command to resume"):
         upgrade()
+
+
+@pytest.mark.parametrize("step", ["tries", "snapshot", f"sets {AFTER}", "registered", "up"])
+def test_after_a_kill_the_same_command_goes_on(world: World, step: str) -> None:
+    killed(world, step)
     # A session ends with its client, and Nomad starts what is registered.
     if world.registered[-1] == AFTER:
         world.start(AFTER)
     answered = world.runs == "9.7.4"
     world.done.clear()
-    capsys.readouterr()
     upgrade()
     assert (world.runs, world.image, world.registered[-1]) == ("9.7.4", AFTER, AFTER)
     # Where the server of before had run on, rows were acknowledged since: the snapshot is another.
     assert ("snapshot" in world.done) == (not answered)
-    capsys.readouterr()
-    upgrade()
-    assert json.loads(capsys.readouterr().out)["phase"] == "done"
+    assert result_of(upgrade)["phase"] == "done"
 
 
-def test_an_upgrade_that_was_killed_while_the_new_server_starts_goes_on_with_its_snapshot(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
-    world.dies_at = "registered"
-    with pytest.raises(OperateError):
-        upgrade()
+def test_an_upgrade_that_was_killed_while_the_new_server_starts_goes_on_with_its_snapshot(world: World) -> None:
+    killed(world, "registered")
     assert not world.runs
     world.done.clear()
-    upgrade()
+    result = result_of(upgrade)
     assert world.done == [f"sets {AFTER}", "up"]
-    result = json.loads(capsys.readouterr().out)
     assert (result["from"], result["snapshotId"], result["writesWaitedS"]) == ("8.4.4", "snap-1", None)
 
 

@@ -67,6 +67,11 @@ class World:
     def image(self) -> str:
         return str(self.config["nomad-stateful:mysql"]["image"])
 
+    @property
+    def untouched(self) -> bool:
+        """Whether the server, its settings and its job are those of before, and writes go on."""
+        return (self.runs, self.image, self.registered, self.locked) == ("8.4.4", BEFORE, [BEFORE], False)
+
     def start(self, image: str) -> None:
         """Starts a server on the files; an older one does not start on a newer one's."""
         version = image.rpartition(":")[2]
