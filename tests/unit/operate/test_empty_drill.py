@@ -14,6 +14,7 @@ from nomad_stateful.operate.drill.model import Target
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.drill.watch import Watch
 from nomad_stateful.waiting import Context, Progress, Stopwatch
+from tests.programs import make_program
 
 CLIENTS = {
     "mysql": """#!/bin/sh
@@ -42,9 +43,7 @@ OWN = {"mysql": "`mysql`.`user`", "postgres": "pg_catalog.postgres"}
 
 def checked(folder: Path, database: str, *tables: str) -> str:
     """What the check prints, with a client of a server with these tables."""
-    client = folder / {"postgres": "psql"}.get(database, database)
-    client.write_text(CLIENTS[database])
-    client.chmod(0o755)
+    make_program(folder / {"postgres": "psql"}.get(database, database), CLIENTS[database])
     known = "\n".join(NUMBER[database] + table for table in tables)
     env = {
         "PATH": f"{folder}:/usr/bin:/bin",

@@ -11,6 +11,7 @@ import pytest
 from nomad_stateful.operate import engine_locks
 from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
 from nomad_stateful.operate.engine_locks import Started
+from tests.programs import make_program
 
 LOCKED = """error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end.
   s3://bucket/.pulumi/locks/x.json: created by root@{host} (pid {pid}) at 2026-11-22T10:00:00Z"""
@@ -37,9 +38,7 @@ elif os.environ.get("DIES"):
 @pytest.fixture
 def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A pulumi whose stack is locked by what is in the file `lock`; it appends what it is asked to the file `ran`."""
-    pulumi = tmp_path / "pulumi"
-    pulumi.write_text(PULUMI.format(python=sys.executable))
-    pulumi.chmod(0o755)
+    make_program(tmp_path / "pulumi", PULUMI.format(python=sys.executable))
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr("socket.gethostname", lambda: "here")

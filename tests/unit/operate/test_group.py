@@ -16,6 +16,7 @@ from nomad_stateful.operate import group, ownership, restore, shell, stack, veri
 from nomad_stateful.operate.cluster import Cluster
 from nomad_stateful.operate.database import Database, Row
 from nomad_stateful.operate.errors import OperateError, TimedOutError
+from tests.programs import make_program
 from tests.unit.operate.commands import parsed
 from tests.unit.operate.conftest import Operate
 from tests.unit.operate.group import MEMBERS, OUTPUTS, Agents, agents, server
@@ -163,9 +164,7 @@ def test_the_jobs_that_are_asked_of_a_database_are_the_primarys(agents: Agents) 
 def test_the_client_is_opened_in_the_primarys_task(
     agents: Agents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "nomad"
-    program.write_text('#!/bin/sh\nprintf "%s " "$@" >"$TOLD"\n')
-    program.chmod(0o755)
+    make_program(tmp_path / "nomad", 'printf "%s " "$@" >"$TOLD"')
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("TOLD", str(tmp_path / "words"))
     monkeypatch.setattr(stack, "nomad_config", dict)

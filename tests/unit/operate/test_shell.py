@@ -12,6 +12,7 @@ from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate import shell, stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.stack import DatabaseOutputs
+from tests.programs import make_program
 
 NOMAD = """#!/bin/sh
 printf '%s\\n' "$@" >"$TOLD/words"
@@ -24,9 +25,7 @@ exit 7
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What Nomad's command line is told, by a program in its place."""
-    program = tmp_path / "nomad"
-    program.write_text(NOMAD)
-    program.chmod(0o755)
+    make_program(tmp_path / "nomad", NOMAD)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("TOLD", str(tmp_path))
     for name in ("NOMAD_OPERATOR_TOKEN", "NOMAD_REGION"):

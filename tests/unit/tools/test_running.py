@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import make_program
 from tools.trial.ground import Ground
 from tools.trial.running import Running, copy_project
 
@@ -24,13 +25,8 @@ def test_nothing_leads_it_to_a_real_account_or_another_sandbox(tmp_path: Path, m
 
 @pytest.mark.parametrize(("losses", "status"), [(0, 0), (2, 0), (0, 3)])
 def test_a_command_in_a_task_is_run_until_all_that_it_said_is_there(tmp_path: Path, losses: int, status: int) -> None:
-    nomad = tmp_path / "nomad"
-    nomad.write_text(
-        "#!/bin/sh\n"
-        f'[ "$(wc -l <{tmp_path}/runs)" -ge {losses} ] || {{ echo >>{tmp_path}/runs; exit 0; }}\n'
-        'while [ "$1" != 8f3c ]; do shift; done; shift; exec "$@"\n'
-    )
-    nomad.chmod(0o755)
+    loses = f'[ "$(wc -l <{tmp_path}/runs)" -ge {losses} ] || {{ echo >>{tmp_path}/runs; exit 0; }}'
+    make_program(tmp_path / "nomad", loses + '\nwhile [ "$1" != 8f3c ]; do shift; done; shift; exec "$@"')
     (tmp_path / "runs").touch()
     token = tmp_path / ".sandbox/nomad/management.token"
     token.parent.mkdir(parents=True)

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from nomad_stateful.databases.mysql.operations import DRILL
+from tests.programs import make_program
 
 STALE = """#!/bin/sh
 case "$*" in
@@ -18,9 +19,7 @@ esac
 
 def test_a_snapshot_of_a_member_that_was_down_has_an_earlier_one_or_anothers_as_its_remedy(tmp_path: Path) -> None:
     """A later one has the same rows while the member stays down."""
-    client = tmp_path / "mysql"
-    client.write_text(STALE)
-    client.chmod(0o755)
+    make_program(tmp_path / "mysql", STALE)
     env = {
         "PATH": f"{tmp_path}:/usr/bin:/bin",
         **dict.fromkeys(("NOMAD_SECRETS_DIR", "NOMAD_TASK_DIR"), str(tmp_path)),

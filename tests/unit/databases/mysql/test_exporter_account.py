@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from tests.programs import make_program
 from tools.trial.running import PROJECT, eventually
 
 # The account cannot log in yet; root can; the question of the members has the answer of a file.
@@ -19,11 +20,9 @@ esac
 
 
 def test_it_is_made_once_all_members_are_online(tmp_path: Path) -> None:
-    (tmp_path / "mysql").write_text(_MYSQL)
-    (tmp_path / "mysql").chmod(0o755)
+    make_program(tmp_path / "mysql", _MYSQL)
     # So that a try comes at once.
-    (tmp_path / "sleep").write_text("#!/bin/sh\nexec /bin/sleep 0.01\n")
-    (tmp_path / "sleep").chmod(0o755)
+    make_program(tmp_path / "sleep", "exec /bin/sleep 0.01")
     (tmp_path / "account.sql").write_text("CREATE USER exporter;\n")
     (tmp_path / "away").write_text("2 of 3 members of its group are ONLINE\n")
     texts = [(PROJECT / "jobs" / name).read_text() for name in ("mysql/exporter-account.sh", "exporter-account.sh")]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import make_program
 from tools.audit import __main__ as audit
 from tools.audit import licences, packages, vulnerabilities
 
@@ -18,13 +19,6 @@ HASH = f"--hash=sha256:{'0' * 64}"
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
     return tmp_path / "requirements.lock"
-
-
-def program(path: Path, *lines: str) -> Path:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
-    path.chmod(0o755)
-    return path
 
 
 def test_an_npm_package_without_integrity_is_refused(tmp_path: Path) -> None:
@@ -122,9 +116,9 @@ def test_what_npm_knows_is_named_once_and_its_errors_are_told(tmp_path: Path, mo
         vulnerabilities.npm(lock)
     advisory = {"url": "https://github.com/advisories/GHSA-1"}
     known = {"a": {"via": [advisory, advisory]}, "b": {"via": ["a"]}}
-    program(npm, f"echo '{json.dumps({'vulnerabilities': known})}'", "exit 1")
+    make_program(npm, f"echo '{json.dumps({'vulnerabilities': known})}'\nexit 1")
     assert list(map(str, vulnerabilities.npm(lock))) == [f"{lock}: a has the known vulnerability GHSA-1"]
-    program(npm, """echo '{"message": "405 Method Not Allowed"}'""", "exit 1")
+    make_program(npm, """echo '{"message": "405 Method Not Allowed"}'\nexit 1""")
     with pytest.raises(vulnerabilities.NotLookedUp, match="405 Method Not Allowed"):
         vulnerabilities.npm(lock)
 
@@ -149,10 +143,10 @@ def test_a_withdrawn_version_is_named_and_a_failure_is_not_silent(
     uv = tmp_path / "uv"
     monkeypatch.setattr(packages, "uv", lambda: uv)
     assert "not looked up" in packages.yanked(lock)[1]
-    program(uv, "echo 'warning: `a==1.0` is yanked (reason: \"broken\")' >&2")
+    make_program(uv, "echo 'warning: `a==1.0` is yanked (reason: \"broken\")' >&2")
     wrong, reason = packages.yanked(lock)
     assert (wrong, reason) == (['requirements.lock: a==1.0 was withdrawn by its authors (reason: "broken")'], "")
-    program(uv, "echo no network >&2", "exit 1")
+    make_program(uv, "echo no network >&2\nexit 1")
     assert packages.yanked(lock) == ([], "yanked versions: not looked up: no network")
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.programs import make_program
+
 GITHUB = Path(__file__).parents[4] / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 PINNED = re.compile(r"^\s*-?\s*uses: (\./\S+|[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$")
@@ -139,9 +141,7 @@ RULES = {
 def looked_at(folder: Path, rules: dict[str, Any] | None, reviewers: str) -> subprocess.CompletedProcess[str]:
     """What becomes of a job whose environment has these rules; None where GitHub does not answer."""
     [step] = read(GITHUB / "actions/environment-rules/action.yml")["runs"]["steps"]
-    gh = folder / "gh"
-    gh.write_text(f"#!/bin/sh\ntest -n '{'' if rules is None else 1}' && echo '{json.dumps(rules)}'\n")
-    gh.chmod(0o755)
+    make_program(folder / "gh", f"test -n '{'' if rules is None else 1}' && echo '{json.dumps(rules)}'")
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
         env={"PATH": f"{folder}:/usr/bin:/bin", "REPOSITORY": "o/r", "ENVIRONMENT": "drill", "REVIEWERS": reviewers},

@@ -1,15 +1,12 @@
-"""A cache and a PATH of the test's own, with programs that are a few lines of shell."""
+"""A cache and a PATH of the test's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tools.toolchain import cache
-
-MakeProgram = Callable[[Path, str], Path]
 
 
 @pytest.fixture
@@ -31,14 +28,3 @@ def path_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (system / name).symlink_to(f"/bin/{name}")
     monkeypatch.setenv("PATH", f"{folder}:{system}")
     return folder
-
-
-@pytest.fixture
-def make_program() -> MakeProgram:
-    def make(path: Path, body: str) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"#!/bin/sh\n{body}\n")
-        path.chmod(0o755)
-        return path
-
-    return make

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.unit.tools.toolchain.conftest import MakeProgram
+from tests.programs import make_program
 
 # What the script calls, besides Python.
 TOOLS = ("sh", "cat", "cut", "dirname", "head", "id", "mkdir", "mktemp", "mv", "rm", "sha256sum", "tail")
@@ -45,7 +45,7 @@ def bootstrap(clone: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([clone / "tools" / "bootstrap.sh"], capture_output=True, text=True, check=False)
 
 
-def test_the_environment_is_made_once(clone: Path, path_folder: Path, make_program: MakeProgram) -> None:
+def test_the_environment_is_made_once(clone: Path, path_folder: Path) -> None:
     make_program(path_folder / "python3", PYTHON)
     first = bootstrap(clone)
     assert (first.returncode, first.stderr.count("bootstrap:")) == (0, 3)
@@ -54,9 +54,7 @@ def test_the_environment_is_made_once(clone: Path, path_folder: Path, make_progr
     assert (clone / "uv.log").read_text().count("pip sync") == 1
 
 
-def test_another_lock_file_is_installed_into_the_environment_that_is_there(
-    clone: Path, path_folder: Path, make_program: MakeProgram
-) -> None:
+def test_another_lock_file_is_installed_into_the_environment_that_is_there(clone: Path, path_folder: Path) -> None:
     make_program(path_folder / "python3", PYTHON)
     bootstrap(clone)
     (clone / "requirements.lock").write_text("second==2\n")
@@ -65,7 +63,7 @@ def test_another_lock_file_is_installed_into_the_environment_that_is_there(
     assert "--require-hashes requirements.lock" in (clone / "uv.log").read_text()
 
 
-def test_a_failed_install_is_shown_and_tried_again(clone: Path, path_folder: Path, make_program: MakeProgram) -> None:
+def test_a_failed_install_is_shown_and_tried_again(clone: Path, path_folder: Path) -> None:
     make_program(path_folder / "python3", PYTHON)
     (clone / "fail").touch()
     failed = bootstrap(clone)
@@ -77,14 +75,14 @@ def test_a_failed_install_is_shown_and_tried_again(clone: Path, path_folder: Pat
     assert (clone / "uv.log").read_text().count("pip sync") == 2
 
 
-def test_an_old_python_is_refused_with_its_version(clone: Path, path_folder: Path, make_program: MakeProgram) -> None:
+def test_an_old_python_is_refused_with_its_version(clone: Path, path_folder: Path) -> None:
     make_program(path_folder / "python3", '[ "$1" != --version ] || { echo Python 3.9.2; exit 0; }; exit 1')
     result = bootstrap(clone)
     assert result.returncode == 1
     assert "python3 is 'Python 3.9.2': Python 3.11 or newer must be on PATH." in result.stderr
 
 
-def test_a_newer_python_under_another_name_is_used(clone: Path, path_folder: Path, make_program: MakeProgram) -> None:
+def test_a_newer_python_under_another_name_is_used(clone: Path, path_folder: Path) -> None:
     make_program(path_folder / "python3", "exit 1")
     make_program(path_folder / "python3.12", PYTHON)
     assert bootstrap(clone).returncode == 0

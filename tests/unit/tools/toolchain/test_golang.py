@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.unit.tools.toolchain.conftest import MakeProgram
+from tests.programs import make_program
 from tools.packages import PackageError
 from tools.toolchain import pins
 from tools.toolchain.errors import ToolchainError
@@ -36,16 +36,14 @@ def test_a_machine_without_go_is_told_what_to_install(path_folder: Path, tmp_pat
         require_go(tmp_path)
 
 
-def test_a_go_that_is_too_old_is_refused_with_its_version(
-    path_folder: Path, tmp_path: Path, make_program: MakeProgram
-) -> None:
+def test_a_go_that_is_too_old_is_refused_with_its_version(path_folder: Path, tmp_path: Path) -> None:
     make_program(path_folder / "go", "echo go1.22.1")
     with pytest.raises(ToolchainError, match=r"go version is 'go1\.22\.1'"):
         require_go(tmp_path)
 
 
 def test_a_program_of_the_project_is_built_anew_when_its_code_changes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path_folder: Path, made: Path, make_program: MakeProgram
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path_folder: Path, made: Path
 ) -> None:
     own = tmp_path / "own"
     own.mkdir()
@@ -62,7 +60,7 @@ def test_a_program_of_the_project_is_built_anew_when_its_code_changes(
     assert {path.name for path in (made.parent / "work" / "judge").iterdir()} == {"go.mod", "go.sum", "main.go"}
 
 
-def test_a_build_works_on_a_copy_of_the_pins(path_folder: Path, made: Path, make_program: MakeProgram) -> None:
+def test_a_build_works_on_a_copy_of_the_pins(path_folder: Path, made: Path) -> None:
     make_program(path_folder / "go", WORKING_GO)
     before = (PINS / "csi" / "go.mod").read_bytes()
     build_component(CSI_SANITY, made)
@@ -71,18 +69,14 @@ def test_a_build_works_on_a_copy_of_the_pins(path_folder: Path, made: Path, make
     assert sorted(path.name for path in (PINS / "csi").iterdir()) == ["go.mod", "go.sum"]
 
 
-def test_the_user_s_go_flags_stay_in_force(
-    path_folder: Path, made: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_user_s_go_flags_stay_in_force(path_folder: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOFLAGS", "-p=1")
     make_program(path_folder / "go", WORKING_GO)
     build_component(CSI_SANITY, made)
     assert (made.parent / "work" / "csi" / "go.mod").read_text() == "0 -p=1\n"
 
 
-def test_a_failed_build_shows_what_go_said_and_not_what_it_fetched(
-    path_folder: Path, made: Path, make_program: MakeProgram
-) -> None:
+def test_a_failed_build_shows_what_go_said_and_not_what_it_fetched(path_folder: Path, made: Path) -> None:
     body = "if [ $1 = env ]; then echo go1.99.0; exit; fi; echo 'go: downloading a v1' >&2; echo 'no space' >&2; exit 1"
     make_program(path_folder / "go", body)
     with pytest.raises(ToolchainError, match="no space") as failure:
@@ -91,7 +85,7 @@ def test_a_failed_build_shows_what_go_said_and_not_what_it_fetched(
 
 
 def test_nomad_is_not_built_without_a_c_compiler(
-    path_folder: Path, made: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+    path_folder: Path, made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CC", raising=False)
     make_program(path_folder / "go", WORKING_GO)

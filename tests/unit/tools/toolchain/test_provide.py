@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.tools.toolchain.conftest import MakeProgram
+from tests.programs import make_program
 from tools.toolchain import ToolchainError, csi_proto_dir, ensure, find, provide
 from tools.toolchain.download import Release
 from tools.toolchain.errors import UnreachableError
@@ -19,10 +19,9 @@ DOWNLOADED = {"pulumi": "v3.221.0", "nomad": "Nomad v2.0.5"}
 class Ways:
     """Stands in for the network and the compiler: writes programs of a few lines and notes what was asked."""
 
-    def __init__(self, make_program: MakeProgram) -> None:
+    def __init__(self) -> None:
         self.asked: list[str] = []
         self.reachable = False
-        self._make_program = make_program
 
     def download(self, release: Release, folder: Path, files: frozenset[str]) -> None:
         name = "pulumi" if "pulumi" in release.archive else "nomad"
@@ -30,19 +29,19 @@ class Ways:
         if not self.reachable:
             raise UnreachableError(release.base_url, "no route", "it must be reachable", "Check network")
         for file in files:
-            self._make_program(folder / "bin" / file, f"echo {DOWNLOADED[name]}")
+            make_program(folder / "bin" / file, f"echo {DOWNLOADED[name]}")
 
     def build(self, component: Component, folder: Path) -> None:
         self.asked.append(f"build {component.name}")
         for name in (component.name, *component.companions):
-            self._make_program(folder / "bin" / name, f"echo {VERSIONS[component.name]}")
+            make_program(folder / "bin" / name, f"echo {VERSIONS[component.name]}")
 
 
 @pytest.fixture
-def ways(toolchain_root: Path, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch) -> Ways:
+def ways(toolchain_root: Path, path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ways:
     monkeypatch.delenv("NOMAD_STATEFUL_TOOLCHAIN", raising=False)
     monkeypatch.delenv(provide.NOMAD_VARIABLE, raising=False)
-    stand_in = Ways(make_program)
+    stand_in = Ways()
     monkeypatch.setattr(provide, "download_release", stand_in.download)
     monkeypatch.setattr(provide, "build_component", stand_in.build)
     make_program(path_folder / "go", "echo go1.99.0")
@@ -50,14 +49,14 @@ def ways(toolchain_root: Path, path_folder: Path, make_program: MakeProgram, mon
     return stand_in
 
 
-def put_on_path(folder: Path, make_program: MakeProgram) -> None:
+def put_on_path(folder: Path) -> None:
     make_program(folder / "pulumi", "echo v3.222.0")
     make_program(folder / "pulumi-language-python", "")
     make_program(folder / "nomad", "echo Nomad v1.11.2")
 
 
-def test_programs_on_path_are_preferred(ways: Ways, path_folder: Path, make_program: MakeProgram) -> None:
-    put_on_path(path_folder, make_program)
+def test_programs_on_path_are_preferred(ways: Ways, path_folder: Path) -> None:
+    put_on_path(path_folder)
     toolchain = ensure()
     assert ways.asked == []
     assert toolchain.nomad.resolve() == path_folder / "nomad"
@@ -96,37 +95,32 @@ def test_find_finds_only_what_is_there(ways: Ways) -> None:
     assert ensure() == find()
 
 
-def test_a_forced_build_asks_nobody_else(
-    ways: Ways, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put_on_path(path_folder, make_program)
+def test_a_forced_build_asks_nobody_else(ways: Ways, path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_on_path(path_folder)
     monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "build")
     ensure()
     assert ways.asked == ["build pulumi", "build nomad"]
 
 
-def test_a_forced_path_never_builds(ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "path")
-    with pytest.raises(ToolchainError, match="pulumi on PATH is 'missing'"):
+@pytest.mark.parametrize(
+    ("way", "asked", "error", "said"),
+    [
+        ("path", [], ToolchainError, "pulumi on PATH is 'missing'"),
+        ("download", ["download pulumi"], UnreachableError, "no route"),
+        ("docker", [], ToolchainError, "is 'docker': it must be one of auto, path, download, build"),
+    ],
+)
+def test_a_way_that_is_forced_and_fails_or_is_unknown_never_builds(
+    ways: Ways, monkeypatch: pytest.MonkeyPatch, way: str, asked: list[str], error: type[ToolchainError], said: str
+) -> None:
+    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", way)
+    with pytest.raises(error, match=said):
         ensure()
-    assert ways.asked == []
-
-
-def test_a_forced_download_never_builds(ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "download")
-    with pytest.raises(UnreachableError):
-        ensure()
-    assert ways.asked == ["download pulumi"]
-
-
-def test_an_unknown_way_is_refused_with_the_known_ones(ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NOMAD_STATEFUL_TOOLCHAIN", "docker")
-    with pytest.raises(ToolchainError, match="is 'docker': it must be one of auto, path, download, build"):
-        ensure()
+    assert ways.asked == asked
 
 
 def test_a_nomad_that_is_named_by_its_path_is_used_whatever_its_version(
-    ways: Ways, tmp_path: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+    ways: Ways, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = make_program(tmp_path / "mine" / "nomad", "echo Nomad v2.0.5+ent")
     usual = ensure()
@@ -138,9 +132,9 @@ def test_a_nomad_that_is_named_by_its_path_is_used_whatever_its_version(
 
 
 def test_a_version_that_is_named_is_built_though_another_is_there(
-    ways: Ways, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+    ways: Ways, path_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put_on_path(path_folder, make_program)
+    put_on_path(path_folder)
     monkeypatch.setitem(VERSIONS, "nomad", "Nomad v1.11.2")
     monkeypatch.setenv(provide.NOMAD_VARIABLE, "1.11.2")
     assert ensure().nomad.resolve().parent.parent.name.startswith("nomad-1.11.2-build-")
@@ -148,9 +142,9 @@ def test_a_version_that_is_named_is_built_though_another_is_there(
 
 
 def test_a_version_without_pins_is_downloaded_or_refused(
-    ways: Ways, path_folder: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+    ways: Ways, path_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put_on_path(path_folder, make_program)
+    put_on_path(path_folder)
     monkeypatch.setenv(provide.NOMAD_VARIABLE, "2.0.5")
     with pytest.raises(UnreachableError, match="no route"):
         ensure()
@@ -187,7 +181,7 @@ def test_a_nomad_that_is_neither_is_refused(ways: Ways, value: str, monkeypatch:
 
 
 def test_a_program_that_says_no_version_is_no_nomad(
-    ways: Ways, tmp_path: Path, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+    ways: Ways, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(provide.NOMAD_VARIABLE, str(make_program(tmp_path / "other" / "nomad", "echo hello")))
     with pytest.raises(ToolchainError, match="`nomad version` must say one"):
