@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +13,7 @@ from nomad_stateful.operate.drain import command, node, plan
 from nomad_stateful.operate.drain.command import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.plan import DrainPlan
 from nomad_stateful.operate.drain.work import Drain, NotDrainedError, Options
-from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Frame, NotConfirmedError, confirm, duration_s
+from nomad_stateful.operate.frame import Frame, duration_s
 from tests.unit.operate.drain.world import EXTERNAL, VOLUME, World, job
 
 STOP, REST = "allocation/mysql-1/stop", "node/aaaa0001/drain"
@@ -254,13 +251,6 @@ def test_undo_makes_it_eligible_and_waits_for_its_plugins(world: World) -> None:
     undo(world.api, found, plugins_elsewhere(world.api, found), 1, lambda _: None)
     assert world.did == ["node/aaaa0002/drain", "node/aaaa0002/eligibility"]
     assert node.find(world.api, "client-2").eligible
-
-
-def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-    with pytest.raises(NotConfirmedError, match="add --yes"):
-        confirm("drain client-1?", yes=False)
-    confirm("drain client-1?", yes=True)
 
 
 @pytest.mark.parametrize(("given", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1h", 3600.0)])
