@@ -203,19 +203,15 @@ def test_nothing_is_fenced_while_the_servers_may_be_what_is_cut_off(
     assert "2 clients are down and 1 ready, so the servers may be what is cut off" in capsys.readouterr().out
 
 
-def test_with_half_of_the_clients_away_nothing_is_fenced(nomad: FakeNomad, ec2: Any) -> None:
+@pytest.mark.parametrize(("other", "stopped"), [("running", []), ("terminated", [{"InstanceIds": [INSTANCE]}])])
+def test_with_half_of_the_clients_away_nothing_is_fenced_unless_an_instance_is_gone(
+    nomad: FakeNomad, ec2: Any, other: str, stopped: list[Any]
+) -> None:
     have(nomad, node("2", "down", OTHER), node("4", "ready", "i-0d"))
+    have_instance(ec2, OTHER, other)
     stops = asked(ec2, "StopInstances")
     watcher(nomad, fence=True).look()
-    assert stops == []
-
-
-def test_clients_whose_instances_are_gone_do_not_count_against_a_fence(nomad: FakeNomad, ec2: Any) -> None:
-    have(nomad, node("2", "down", OTHER), node("4", "ready", "i-0d"))
-    have_instance(ec2, OTHER, "terminated")
-    stops = asked(ec2, "StopInstances")
-    watcher(nomad, fence=True).look()
-    assert stops == [{"InstanceIds": [INSTANCE]}]
+    assert stops == stopped
 
 
 def test_an_error_is_told_once_and_does_not_end_the_watch(

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
-from nomad_stateful.nomad.api import NomadApi, NomadApiError, NomadUnreachable
+from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
 from nomad_stateful.operate import ownership, stack
 from nomad_stateful.operate.cluster import Cluster, connect, wait_for
 from nomad_stateful.operate.errors import TimedOutError
@@ -18,11 +18,6 @@ from tests.fake_nomad import FakeNomad
 
 MYSQL = {"nomadId": "mysql", "id": "vol-1"}
 JOB = {"ID": "mysql-server", "Version": 3, "Stop": False, "TaskGroups": []}
-
-
-@pytest.fixture
-def api(nomad: FakeNomad) -> NomadApi:
-    return nomad.api
 
 
 def register(nomad: FakeNomad, **external_ids: str) -> None:
@@ -52,21 +47,21 @@ def forgotten() -> Iterator[None]:
     stack.outputs.cache_clear()
 
 
-def test_the_stacks_cluster_has_the_stacks_volumes(nomad: FakeNomad, api: NomadApi) -> None:
+def test_the_stacks_cluster_has_the_stacks_volumes(nomad: FakeNomad) -> None:
     register(nomad, mysql="vol-1")
-    assert ownership.namespaces(api, {"mysql": MYSQL}) == {"mysql": "data"}
-    ownership.refuse_another(api, state(mysql="vol-1", spare="vol-2"))
+    assert ownership.namespaces(nomad.api, {"mysql": MYSQL}) == {"mysql": "data"}
+    ownership.refuse_another(nomad.api, state(mysql="vol-1", spare="vol-2"))
 
 
 def test_a_cluster_with_none_of_the_stacks_volumes_is_another_one(
-    nomad: FakeNomad, api: NomadApi, monkeypatch: pytest.MonkeyPatch
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(nomad, other="vol-9")
     stored(monkeypatch, state(mysql="vol-1"), volumes={"mysql": MYSQL})
     for refused in (
-        lambda: ownership.namespaces(api, {"mysql": MYSQL}),
-        lambda: ownership.required(api),
-        lambda: ownership.refuse_another(api, state(mysql="vol-1")),
+        lambda: ownership.namespaces(nomad.api, {"mysql": MYSQL}),
+        lambda: ownership.required(nomad.api),
+        lambda: ownership.refuse_another(nomad.api, state(mysql="vol-1")),
     ):
         with pytest.raises(
             WrongClusterError, match=r"has none of the stack's volumes, such as mysql \(vol-1\): it is an"
@@ -74,22 +69,22 @@ def test_a_cluster_with_none_of_the_stacks_volumes_is_another_one(
             refused()
 
 
-def test_a_cluster_with_other_volumes_of_the_same_ids_is_another_one(nomad: FakeNomad, api: NomadApi) -> None:
+def test_a_cluster_with_other_volumes_of_the_same_ids_is_another_one(nomad: FakeNomad) -> None:
     register(nomad, mysql="vol-9")
     with pytest.raises(WrongClusterError, match=r"has none of the stack's volumes, such as mysql \(vol-1\)"):
-        ownership.refuse_another(api, state(mysql="vol-1"))
+        ownership.refuse_another(nomad.api, state(mysql="vol-1"))
 
 
 @pytest.mark.parametrize("known", [state(), state(mysql="vol-1", pending=True), state(mysql="vol-1", delete=True)])
 def test_a_stack_that_is_half_destroyed_may_be_looked_at_and_not_acted_on(
-    nomad: FakeNomad, api: NomadApi, monkeypatch: pytest.MonkeyPatch, known: dict[str, Any]
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, known: dict[str, Any]
 ) -> None:
     register(nomad)
     stored(monkeypatch, known, volumes={"mysql": MYSQL})
-    assert ownership.namespaces(api, {"mysql": MYSQL}) == {}
-    ownership.refuse_another(api, known)
+    assert ownership.namespaces(nomad.api, {"mysql": MYSQL}) == {}
+    ownership.refuse_another(nomad.api, known)
     with pytest.raises(WrongClusterError, match="by which it could be told whose cluster that is: nothing was changed"):
-        ownership.required(api)
+        ownership.required(nomad.api)
 
 
 def test_the_cluster_is_that_of_the_stacks_own_configuration(monkeypatch: pytest.MonkeyPatch, nomad: FakeNomad) -> None:
@@ -154,21 +149,19 @@ def test_a_wait_ends_at_any_other_error(error: Exception) -> None:
         wait_for("it is there", probe, 5, "", poll_s=0.001)
 
 
-def test_another_volume_under_the_same_id_is_another_cluster(nomad: FakeNomad, api: NomadApi) -> None:
+def test_another_volume_under_the_same_id_is_another_cluster(nomad: FakeNomad) -> None:
     register(nomad, mysql="vol-2")
     with pytest.raises(WrongClusterError, match="mysql is vol-1 in the stack, but vol-2 in the Nomad cluster at"):
-        ownership.namespaces(api, {"mysql": MYSQL})
+        ownership.namespaces(nomad.api, {"mysql": MYSQL})
     # As after an `up` that was cut off.
     register(nomad, mysql="vol-2", spare="vol-3")
     spare = {"nomadId": "spare", "id": "vol-3"}
-    assert ownership.namespaces(api, {"mysql": MYSQL, "spare": spare}) == {"spare": "data"}
+    assert ownership.namespaces(nomad.api, {"mysql": MYSQL, "spare": spare}) == {"spare": "data"}
 
 
-def test_a_cluster_without_the_volume_is_not_worked_on(
-    nomad: FakeNomad, api: NomadApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_without_the_volume_is_not_worked_on(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> None:
     register(nomad)
-    monkeypatch.setattr(ownership, "connect", lambda: api)
+    monkeypatch.setattr(ownership, "connect", lambda: nomad.api)
     stored(monkeypatch, state(), volumes={"mysql": MYSQL})
     with pytest.raises(WrongClusterError, match="has no volume mysql"):
         ownership.stack_cluster("mysql")

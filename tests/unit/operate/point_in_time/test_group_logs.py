@@ -13,7 +13,7 @@ from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from nomad_stateful.operate.point_in_time.replay import Replay, replay
 from tests.unit.databases.mysql.test_binlog import SOURCE, before, gtid, rotated
 from tests.unit.databases.mysql.test_binlog import log as content
-from tests.unit.operate.point_in_time.test_logs import Objects, at
+from tests.unit.operate.point_in_time.test_logs import Objects, at, up_to
 
 
 def log(member: str, number: int, minutes: float, had: int, commits: Sequence[tuple[int, float]]) -> dict[str, bytes]:
@@ -27,10 +27,6 @@ def log(member: str, number: int, minutes: float, had: int, commits: Sequence[tu
 def until(minutes: float, gtids: int, newest: str = "") -> dict[str, bytes]:
     said = f"{at(minutes):%Y-%m-%dT%H:%M:%SZ}\nserver x\nwriter 1\nnewest {newest}\ngtids {SOURCE}:1-{gtids}\n"
     return {"dev/binlogs/until": said.encode()}
-
-
-def up_to(number: int) -> GtidSet:
-    return GtidSet.parse(f"{SOURCE}:1-{number}")
 
 
 def restored(objects: dict[str, bytes], base: float, to: float | datetime) -> Replay:

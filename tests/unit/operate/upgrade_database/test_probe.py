@@ -48,12 +48,14 @@ def ends(nomad: FakeNomad, status: str, log: str = "", events: str = "") -> Fake
 
 
 def run(nomad: FakeNomad, made: dict[str, Any] | None = None) -> None:
-    Probe(nomad.api, DATABASES["mysql"], made or job(), "node-1", 0.0).run(NEW)
+    """Tries the image, and leaves no job."""
+    try:
+        Probe(nomad.api, DATABASES["mysql"], made or job(), "node-1", 0.0).run(NEW)
+    finally:
+        assert nomad.api.find(f"job/{PROBE}", namespace="data") is None, "the job is left"
 
 
-def test_it_runs_the_new_image_on_mysqls_client_with_the_options_and_no_secret(
-    nomad: FakeNomad,
-) -> None:
+def test_it_runs_the_new_image_on_mysqls_client_with_the_options_and_no_secret(nomad: FakeNomad) -> None:
     run(ends(nomad, "complete", GOOD))
     [made] = [one["Job"] for one in nomad.sent("jobs")]
     assert (made["Type"], made["Namespace"], made["NodePool"]) == ("batch", "data", "db")
@@ -68,7 +70,6 @@ def test_it_runs_the_new_image_on_mysqls_client_with_the_options_and_no_secret(
     ]
     assert [one["DestPath"] for one in task["Templates"]] == ["local/probe.sh", "local/my.cnf"]
     assert "VolumeMounts" not in task
-    assert nomad.api.find(f"job/{PROBE}", namespace="data") is None, "the job is left"
 
 
 def test_options_that_look_up_secrets_are_not_tried(nomad: FakeNomad) -> None:
@@ -99,10 +100,8 @@ def test_an_image_that_would_not_start_is_refused(
     with pytest.raises(UpgradeRefusedError) as refused:
         run(ends(nomad, status, log, events))
     assert why in str(refused.value)
-    assert nomad.api.find(f"job/{PROBE}", namespace="data") is None, "the job is left"
 
 
 def test_an_image_that_does_not_come_is_not_waited_for_without_end(nomad: FakeNomad) -> None:
     with pytest.raises(TimedOutError, match="Nothing was changed"):
         run(ends(nomad, "pending"))
-    assert nomad.api.find(f"job/{PROBE}", namespace="data") is None, "the job is left"
