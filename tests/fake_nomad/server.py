@@ -1,12 +1,12 @@
-"""The HTTP server of a Nomad that a test makes up."""
+"""The HTTP server of a Nomad, or of another service, that a test makes up."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -28,11 +28,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What it is told: a text, or what becomes JSON; and the state's index, where there is one."""
+    """What it is told: a text, or what becomes JSON; the state's index, where there is one; and other headers."""
 
     status: int
     body: Any
     index: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextlib.contextmanager
@@ -51,11 +52,13 @@ def serving(reply_to: Callable[[Request], Reply]) -> Iterator[str]:
                 self.send_response(reply.status)
                 if reply.index is not None:
                     self.send_header("X-Nomad-Index", str(reply.index))
+                for name, value in reply.headers.items():
+                    self.send_header(name, value)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
 
-        do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - the names http.server looks for
 
         def log_message(self, format: str, *args: Any) -> None:
             return

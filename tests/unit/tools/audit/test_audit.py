@@ -1,14 +1,12 @@
 """What the audit complains about, and what it says when it cannot ask."""
 
 import json
-import threading
-from collections.abc import Iterator
 from datetime import date
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.fake_nomad.server import Reply, Request, serving
 from tests.programs import make_program
 from tools.audit import __main__ as audit
 from tools.audit import licences, packages, vulnerabilities
@@ -64,35 +62,18 @@ def test_a_licence_on_the_list_is_taken(licence: str) -> None:
     assert licences.unlisted({"example": licence}) == []
 
 
-class Service(BaseHTTPRequestHandler):
+def service(request: Request) -> Reply:
     """Knows one vulnerability, of example 1.0."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        hit = (asked["package"]["name"], asked["version"]) == ("example", "1.0")
-        known = {"id": "PYSEC-1", "aliases": ["GHSA-1"], "summary": "", "affected": []}
-        body = json.dumps({"vulns": [known]} if hit else {}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None: ...
+    hit = (request.document["package"]["name"], request.document["version"]) == ("example", "1.0")
+    known = {"id": "PYSEC-1", "aliases": ["GHSA-1"], "summary": "", "affected": []}
+    return Reply(200, {"vulns": [known]} if hit else {})
 
 
-@pytest.fixture
-def service() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Service) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def test_a_known_vulnerability_is_named_with_its_package(service: str, lock: Path) -> None:
+def test_a_known_vulnerability_is_named_with_its_package(lock: Path) -> None:
     lock.write_text(f"fine==1.0 {HASH}\nexample==1.0 {HASH}\n")
-    assert list(map(str, vulnerabilities.python([lock], service))) == [
-        "example 1.0 has the known vulnerability PYSEC-1, GHSA-1"
-    ]
+    with serving(service) as address:
+        found = list(map(str, vulnerabilities.python([lock], address)))
+    assert found == ["example 1.0 has the known vulnerability PYSEC-1, GHSA-1"]
 
 
 def test_a_line_without_a_version_or_a_hash_is_not_looked_up(lock: Path) -> None:

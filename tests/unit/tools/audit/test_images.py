@@ -1,51 +1,34 @@
 """What the audit says of images: what is not listed, and tags that stand for something else by now."""
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.fake_nomad.server import Reply, Request, serving
 from tools.audit import images
 from tools.audit.images import Listed
 
 HERE, OTHER = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 
 
-class Registry(BaseHTTPRequestHandler):
+def registry(request: Request) -> Reply:
     """Has one image, for those who fetched a token first."""
-
-    def do_HEAD(self) -> None:
-        host = self.headers["Host"]
-        if self.headers.get("Authorization") != "Bearer everybody":
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", f'Bearer realm="http://{host}/token",service="s",scope="pull"')
-        elif self.path == "/v2/library/mysql/manifests/8.4.6" and "index" in self.headers["Accept"]:
-            self.send_response(200)
-            self.send_header("Docker-Content-Digest", HERE)
-        else:
-            self.send_response(404)
-        self.end_headers()
-
-    def do_GET(self) -> None:
-        body = json.dumps({"token": "everybody"}).encode()
-        self.send_response(200 if self.path == "/token?service=s&scope=pull" else 404)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None: ...
+    headers = request.headers
+    if request.method == "GET":
+        return Reply(200 if request.path == "/token?service=s&scope=pull" else 404, {"token": "everybody"})
+    if headers.get("Authorization") != "Bearer everybody":
+        realm = f'Bearer realm="http://{headers["Host"]}/token",service="s",scope="pull"'
+        return Reply(401, "", headers={"WWW-Authenticate": realm})
+    if request.path == "/v2/library/mysql/manifests/8.4.6" and "index" in headers["Accept"]:
+        return Reply(200, "", headers={"Docker-Content-Digest": HERE})
+    return Reply(404, "")
 
 
 @pytest.fixture
 def registries() -> Iterator[dict[str, str]]:
-    with HTTPServer(("127.0.0.1", 0), Registry) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        address = f"http://127.0.0.1:{server.server_port}"
+    with serving(registry) as address:
         yield {"docker.io": address, "public.ecr.aws": address, "gone.example": "http://127.0.0.1:9"}
-        server.shutdown()
 
 
 def test_every_default_image_is_listed_with_a_digest_or_a_reason() -> None:
