@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 
 from nomad_stateful.ebs.tags import SNAPSHOTS_TAG
 from nomad_stateful.resource_types import EC2_TAG, LIFECYCLE_POLICY
-from tools.preview_report.document import parse
-from tools.preview_report.verdict import judge
+from tests.unit.tools.preview_report.test_report import report_of, step
 
 COPY = {"target": "eu-central-1", "retainRule": {"interval": 30, "intervalUnit": "DAYS"}}
 DAILY = {"name": "daily", "retainRule": {"count": 14}, "crossRegionCopyRules": [COPY]}
@@ -22,13 +20,14 @@ NOW: dict[str, Any] = {"state": "ENABLED", "policyDetails": {"schedules": [DAILY
 
 def warnings(operation: str, then: dict[str, Any] | None) -> list[str]:
     """What is said of a change of the policy."""
-    step = {
-        "op": operation,
-        "urn": f"urn:pulumi:dev::project::{LIFECYCLE_POLICY}::snapshots-of-data",
-        "oldState": {"type": LIFECYCLE_POLICY, "inputs": NOW},
-        **({"newState": {"type": LIFECYCLE_POLICY, "inputs": then}} if then else {}),
-    }
-    verdict = judge(parse(json.dumps({"steps": [step], "changeSummary": {}})), [], [])
+    states = {"oldState": {"type": LIFECYCLE_POLICY, "inputs": NOW}}
+    states |= {"newState": {"type": LIFECYCLE_POLICY, "inputs": then}} if then else {}
+    return harmless(step(operation, LIFECYCLE_POLICY, "snapshots-of-data", **states))
+
+
+def harmless(changed: dict[str, Any]) -> list[str]:
+    """The warnings of a step that is green."""
+    verdict = report_of(changed).verdict
     assert verdict.is_green
     return list(verdict.warnings)
 
@@ -83,7 +82,5 @@ def test_a_policy_that_goes_is_said_with_what_becomes_of_its_snapshots() -> None
 )
 def test_a_volume_that_loses_the_tag_of_its_schedule_is_named(operation: str, key: str, said: list[str]) -> None:
     state = {"type": EC2_TAG, "inputs": {"resourceId": "vol-1", "key": key, "value": "project/prod/ledger"}}
-    step = {"op": operation, "urn": f"urn:pulumi:dev::project::{EC2_TAG}::tag", "oldState": state}
-    verdict = judge(parse(json.dumps({"steps": [step], "changeSummary": {}})), [], [])
-    assert verdict.is_green
-    assert [one[: len(start)] for one, start in zip(verdict.warnings, said, strict=True)] == said
+    warned = harmless(step(operation, EC2_TAG, "tag", oldState=state))
+    assert [one[: len(start)] for one, start in zip(warned, said, strict=True)] == said

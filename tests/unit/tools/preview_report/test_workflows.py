@@ -75,20 +75,20 @@ def test_no_expression_is_pasted_into_a_script() -> None:
             assert [step["run"] for step in job["steps"] if "${{" in step.get("run", "")] == []
 
 
+def run(script: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs a step's script by the shell that GitHub uses."""
+    words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    return subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+
+
 STACK = "sandbox-trial-until-20260131"
 
 
 def confirmed(stack: str, confirmation: str) -> subprocess.CompletedProcess[str]:
-    """What becomes of a confirmation, by the shell that GitHub uses."""
+    """What becomes of a confirmation."""
     steps = read(GITHUB / "workflows/destroy.yml")["jobs"]["destroy"]["steps"]
     [script] = [step["run"] for step in steps if step.get("name") == "check the confirmation"]
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
-        env={"STACK": stack, "CONFIRMATION": confirmation, "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run(script, STACK=stack, CONFIRMATION=confirmation, PATH="/usr/bin:/bin")
 
 
 def test_a_stack_that_is_for_trying_things_out_may_be_destroyed() -> None:
@@ -142,13 +142,8 @@ def looked_at(folder: Path, rules: dict[str, Any] | None, reviewers: str) -> sub
     """What becomes of a job whose environment has these rules; None where GitHub does not answer."""
     [step] = read(GITHUB / "actions/environment-rules/action.yml")["runs"]["steps"]
     make_program(folder / "gh", f"test -n '{'' if rules is None else 1}' && echo '{json.dumps(rules)}'")
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        env={"PATH": f"{folder}:/usr/bin:/bin", "REPOSITORY": "o/r", "ENVIRONMENT": "drill", "REVIEWERS": reviewers},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = f"{folder}:/usr/bin:/bin"
+    return run(step["run"], PATH=path, REPOSITORY="o/r", ENVIRONMENT="drill", REVIEWERS=reviewers)
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed; GitHub's runners have it")
