@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from nomad_stateful.operate.ownership import WrongClusterError
 from tests.fake_nomad import FakeNomad
 
 MYSQL = {"nomadId": "mysql", "id": "vol-1"}
-JOB = {"ID": "mysql-server", "Version": 3, "Stop": False, "TaskGroups": []}
 
 
 def register(nomad: FakeNomad, **external_ids: str) -> None:
@@ -167,51 +166,30 @@ def test_a_cluster_without_the_volume_is_not_worked_on(nomad: FakeNomad, monkeyp
         ownership.stack_cluster("mysql")
 
 
-class Purging:
-    """A Nomad whose job stops at once, or not at all."""
-
-    def __init__(self, *, stops: bool = True) -> None:
-        self.puts: list[tuple[str, Any]] = []
-        self.job: dict[str, Any] | None = dict(JOB)
-        self._stops = stops
-
-    def get(self, path: str, **_params: Any) -> Any:
-        if path == "job/mysql-server":
-            return self.job
-        return {"Source": "job file"} if path.endswith("/submission") else []
-
-    find = get
-
-    def delete(self, _path: str, **params: Any) -> None:
-        if not self._stops:
-            raise TimedOutError("the server does not stop")
-        self.job = None if params.get("purge") else {**JOB, "Stop": True}
-
-    def put(self, path: str, body: Any, **_params: Any) -> None:
-        self.puts.append((path, body))
+@pytest.fixture
+def cluster(nomad: FakeNomad) -> Cluster:
+    """That of a job, which stops at once."""
+    nomad.put("job/mysql-server", {"Version": 3, "Stop": False, "TaskGroups": []})
+    nomad.put("job/mysql-server/submission", {"Source": "job file"})
+    return Cluster(nomad.api, "mysql-server", "default", group="mysql", port_label="db")
 
 
 @pytest.mark.parametrize("stops", [True, False])
-def test_a_job_comes_back_as_it_ran_whatever_becomes_of_the_purge(stops: bool) -> None:
-    nomad = Purging(stops=stops)
-    cluster = Cluster(nomad, "mysql-server", "default", group="mysql", port_label="db")  # type: ignore[arg-type]
-    if stops:
+def test_a_job_comes_back_as_it_ran_whatever_becomes_of_the_purge(
+    nomad: FakeNomad, cluster: Cluster, stops: bool
+) -> None:
+    kept = nomad.api.get("job/mysql-server")
+    if not stops:
+        nomad.refuse("job/mysql-server", 500, "it does not stop", method="DELETE")
+    with nullcontext() if stops else pytest.raises(NomadApiError, match="it does not stop"):
         cluster.purge_and_register()
-        assert nomad.job is None
-    else:
-        with pytest.raises(TimedOutError):
-            cluster.purge_and_register()
-    assert nomad.puts == [("jobs", {"Job": JOB, "Submission": {"Source": "job file"}})]
+    purges = [asked.query.get("purge") for asked in nomad.requests if asked.method == "DELETE"]
+    assert purges == ([None, "true"] if stops else [None])
+    assert nomad.sent("jobs") == [{"Job": kept, "Submission": {"Source": "job file"}}]
 
 
-def test_a_job_whose_source_nomad_cannot_decode_comes_back_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    nomad = Purging()
-
-    def find(path: str, **params: Any) -> Any:
-        if path.endswith("/submission"):
-            raise NomadApiError(500, 'invalid URL escape "%I\'"')
-        return nomad.get(path, **params)
-
-    monkeypatch.setattr(nomad, "find", find)
-    Cluster(nomad, "mysql-server", "default", group="mysql", port_label="db").purge_and_register()  # type: ignore[arg-type]
-    assert nomad.puts == [("jobs", {"Job": JOB, "Submission": None})]
+def test_a_job_whose_source_nomad_cannot_decode_comes_back_without_it(nomad: FakeNomad, cluster: Cluster) -> None:
+    kept = nomad.api.get("job/mysql-server")
+    nomad.refuse("job/mysql-server/submission", 500, 'invalid URL escape "%I\'"')
+    cluster.purge_and_register()
+    assert nomad.sent("jobs") == [{"Job": kept, "Submission": None}]

@@ -17,6 +17,8 @@ from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.ownership import WrongClusterError
 from nomad_stateful.operate.upgrade import command
 from nomad_stateful.operate.upgrade.wanted import UpgradeRefusedError
+from nomad_stateful.waiting import RetryPolicy
+from tests.fake_nomad import FakeNomad
 
 PLUGIN = {"id": "ebs", "driver": "ebs", "version": "v1.48.0", "taskDriver": "docker"}
 CHANGE = Change("update", "nomad:index/job:Job", "ebs-node-job", {"jobspec": 'id = "plugin-ebs-node"'})
@@ -25,7 +27,8 @@ CHANGE = Change("update", "nomad:index/job:Job", "ebs-node-job", {"jobspec": 'id
 class World:
     """A stack with one plugin, and what the command does to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, nomad: FakeNomad) -> None:
+        self.nomad = nomad
         self.done: list[str] = []
         self.changes = [[CHANGE], [CHANGE]]
         self.refuses: Exception | None = None
@@ -33,17 +36,6 @@ class World:
         self.busy = False
         self.locked = False
         self.locked_later = False
-
-    def put(self, path: str, _body: Any) -> dict[str, Any]:
-        assert path == "jobs/parse"
-        return {"ID": "plugin-ebs-node"}
-
-    def get(self, path: str, **_: Any) -> list[Any]:
-        assert path.endswith("/allocations")
-        return []
-
-    def close(self) -> None:
-        """Nothing to close."""
 
     @contextlib.contextmanager
     def exclusive(self, _nomad: Any, what: str) -> Iterator[Callable[[], None]]:
@@ -77,7 +69,7 @@ class World:
 
     def rollout(self, *_: Any) -> Any:
         return SimpleNamespace(
-            api=self,
+            api=self.nomad.api,
             job_id="plugin-ebs-node",
             namespace="default",
             before=lambda: {"Version": 0},
@@ -89,11 +81,11 @@ class World:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    made = World()
+def world(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(nomad)
     monkeypatch.setattr(stack, "config", lambda: {"nomad-stateful:plugins": [PLUGIN]})
     monkeypatch.setattr(stack, "chosen", lambda: "prod")
-    monkeypatch.setattr(frame, "connect", lambda *, operator: made if not operator else None)
+    monkeypatch.setattr(frame, "connect", lambda *, operator: None if operator else nomad.client(RetryPolicy()))
     monkeypatch.setattr(command, "ownership", SimpleNamespace(required=made.required))
     monkeypatch.setattr(frame, "ownership", SimpleNamespace(required=made.required))
     monkeypatch.setattr(frame, "exclusive", made.exclusive)
