@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
-from nomad_stateful.nomad.api import NomadApi, NomadApiError
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
 
 KEY, PLUGIN, VOLUME, EXTERNAL = "topology.ebs.csi.aws.com/zone", "ebs", "data", "vol-0123456789abcdef0"
@@ -112,10 +112,6 @@ class World:
     def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
         return dict.fromkeys(instance_ids, "running")
 
-    def detach_volume(self) -> None:
-        self.did.append("ec2 detach")
-        self.detach()
-
     # Nomad
 
     def get(self, path: str, **_more: Any) -> Any:
@@ -193,7 +189,3 @@ class World:
         info = {"SupportsAttachDetach": True}
         controller = {"Healthy": self.controllers_healthy, "AllocID": "controller-1", "ControllerInfo": info}
         return {"ID": PLUGIN, "ControllerRequired": True, "Controllers": {"aaaa0001": controller}, "Nodes": known}
-
-
-def forbidden(*_: Any, **__: Any) -> Any:
-    raise NomadApiError(403, "Permission denied")
