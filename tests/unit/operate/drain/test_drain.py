@@ -13,24 +13,29 @@ from nomad_stateful.operate.drain import command, node, plan
 from nomad_stateful.operate.drain.command import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.plan import DrainPlan
 from nomad_stateful.operate.drain.work import Drain, NotDrainedError, Options
+from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, duration_s
-from tests.unit.operate.drain.world import EXTERNAL, VOLUME, World, job
+from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.answers import Asked
+from tests.unit.operate.drain.world import EXTERNAL, FIRST, SECOND, VOLUME, World, job
 
 STOP, REST = "allocation/mysql-1/stop", "node/aaaa0001/drain"
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world(nomad: FakeNomad) -> World:
+    return World(nomad)
 
 
 def planned(world: World, name: str = "client-1") -> DrainPlan:
-    found = node.find(world.api, name)
-    return plan.make(world.api, found, world.attached_to(found.instance_id))
+    found = node.find(world.nomad.api, name)
+    return plan.make(world.nomad.api, found, world.attached_to(found.instance_id))
 
 
 def drained(world: World, deadline_s: float = 20, **options: Any) -> Drain:
-    work = Drain(world.api, world.ebs, planned(world), Options(deadline_s, **options), say=lambda _: None, poll_s=0.001)
+    work = Drain(
+        world.nomad.api, world.ebs, planned(world), Options(deadline_s, **options), say=lambda _: None, poll_s=0.001
+    )
     work.run()
     return work
 
@@ -52,7 +57,7 @@ def test_the_plan_says_where_each_consumer_can_go(world: World) -> None:
 
 
 def ineligible(world: World) -> None:
-    world.nodes["2"]["SchedulingEligibility"] = "ineligible"
+    world.nomad.change(SECOND, SchedulingEligibility="ineligible")
 
 
 def plugin_away(world: World) -> None:
@@ -60,11 +65,12 @@ def plugin_away(world: World) -> None:
 
 
 def no_room(world: World) -> None:
-    world.failed = {"g": {"DimensionExhausted": {"memory": 1}, "ConstraintFiltered": {"${node.unique.id} != x": 1}}}
+    failed = {"g": {"DimensionExhausted": {"memory": 1}, "ConstraintFiltered": {"${node.unique.id} != x": 1}}}
+    world.nomad.put("job/mysql/plan", {"FailedTGAllocs": failed})
 
 
 def other_pool(world: World) -> None:
-    world.nodes["2"]["NodePool"] = "batch"
+    world.nomad.change(SECOND, NodePool="batch")
 
 
 @pytest.mark.parametrize(
@@ -107,16 +113,20 @@ def test_a_member_stops_once_the_others_of_its_group_are_there(world: World) -> 
         said.append(away.pop(0))
         return said[-1]
 
-    work = Drain(world.api, world.ebs, planned(world), Options(20), poll_s=0.001, has_to_stay=has_to_stay)
+    work = Drain(world.nomad.api, world.ebs, planned(world), Options(20), poll_s=0.001, has_to_stay=has_to_stay)
     work.run()
     assert (away, len(said)) == ([], 3)
-    held = Drain(World().api, None, planned(World()), Options(0), poll_s=0.001, has_to_stay=lambda _: "db-2 is OFFLINE")
+
+
+def test_a_member_is_not_stopped_while_another_one_of_its_group_is_away(world: World) -> None:
+    plan_ = planned(world)
+    work = Drain(world.nomad.api, None, plan_, Options(0), poll_s=0.001, has_to_stay=lambda _: "db-2 is OFFLINE")
     with pytest.raises(NotDrainedError, match="the others of its replication group are ONLINE: db-2 is OFFLINE"):
-        held.run()
+        work.run()
 
 
 def test_a_client_that_is_down_is_refused(world: World) -> None:
-    world.nodes["1"]["Status"] = "down"
+    world.nomad.change(FIRST, Status="down")
     with pytest.raises(command.RefusedError, match="nomad-stateful recover"):
         command.refuse(planned(world, "aaaa0001"), leave_down=True)
 
@@ -124,14 +134,13 @@ def test_a_client_that_is_down_is_refused(world: World) -> None:
 def test_consumers_stop_first_and_the_rest_is_drained_once_the_volume_is_seen_detached(world: World) -> None:
     moves(world)
     seen: list[tuple[set[str], list[Attachment]]] = []
-    put = world.put
+    rest = world.nomad.after[f"PUT {REST}"]
 
-    def noting(path: str, body: Any, **more: Any) -> Any:
-        if path == REST:
-            seen.append((set(world.claimed_by), list(world.attached)))
-        return put(path, body, **more)
+    def noting(asked: Asked) -> None:
+        seen.append((set(world.claimed_by), list(world.attached)))
+        rest(asked)
 
-    world.put = noting  # type: ignore[method-assign]
+    world.nomad.after[f"PUT {REST}"] = noting
     work = drained(world)
     assert world.did == ["node/aaaa0001/eligibility", STOP, REST]
     assert seen == [(set(), [Attachment("i-2", "/dev/xvdaa", "attached")])]
@@ -156,7 +165,7 @@ def test_a_throttled_answer_does_not_end_a_drain(world: World) -> None:
 
 def test_what_is_drained_already_has_nothing_left_to_do(world: World) -> None:
     assert not planned(world).is_done(keep_system=True)
-    world.nodes["1"]["SchedulingEligibility"] = "ineligible"
+    world.nomad.change(FIRST, SchedulingEligibility="ineligible")
     for name in ("mysql-1", "web-1", "controller-1"):
         world.end(name)
     world.attached = []
@@ -167,8 +176,7 @@ def test_what_is_drained_already_has_nothing_left_to_do(world: World) -> None:
 def test_system_jobs_stay_where_that_is_asked_for(world: World) -> None:
     moves(world)
     drained(world, keep_system=True)
-    assert world.allocs["node-1"]["ClientStatus"] == "running"
-    assert world.allocs["controller-1"]["ClientStatus"] == "complete"
+    assert (world.status("node-1"), world.status("controller-1")) == ("running", "complete")
 
 
 @pytest.mark.parametrize("broken", ["controller", "node plugin"])
@@ -176,7 +184,7 @@ def test_no_consumer_is_stopped_while_its_volume_could_not_be_unmounted_and_deta
     if broken == "controller":
         world.controllers_healthy = False
     else:
-        world.nodes["1"]["CSINodePlugins"] = {"ebs": {"Healthy": False}}
+        world.nomad.change(FIRST, CSINodePlugins={"ebs": {"Healthy": False}})
     with pytest.raises(NotDrainedError, match="run the same command to resume") as late:
         drained(world, deadline_s=0.05)
     assert STOP not in world.did
@@ -186,12 +194,12 @@ def test_no_consumer_is_stopped_while_its_volume_could_not_be_unmounted_and_deta
 def test_a_volume_that_stays_attached_is_named_at_the_deadline(world: World) -> None:
     world.after = [lambda: None, world.unmount]
     with pytest.raises(NotDrainedError, match="volume data is attached to i-1 as /dev/xvdaa"):
-        drained(world, deadline_s=0.2)
+        drained(world, deadline_s=2)
     assert REST not in world.did
 
 
 def test_a_second_call_goes_on_where_the_first_was_killed(world: World) -> None:
-    world.nodes["1"]["SchedulingEligibility"] = "ineligible"
+    world.nomad.change(FIRST, SchedulingEligibility="ineligible")
     world.end("mysql-1")
     assert [one.external_id for one in planned(world).left_attached] == [EXTERNAL]
     world.after = [lambda: None, world.unmount, world.start_elsewhere]
@@ -206,8 +214,9 @@ def test_a_job_that_is_left_down_is_not_waited_for(world: World) -> None:
 
 
 def test_a_batch_job_ends_by_itself_unless_it_is_to_be_stopped(world: World) -> None:
-    world.jobs["mysql"] = job("mysql", "batch", volume=VOLUME)
-    world.allocs["mysql-1"]["Job"] = world.jobs["mysql"]
+    batch = job("mysql", "batch", volume=VOLUME)
+    world.nomad.put("job/mysql", batch)
+    world.nomad.change("allocation/mysql-1", Job=batch)
     with pytest.raises(NotDrainedError, match="--stop-batch"):
         drained(world, deadline_s=0.05)
     assert STOP not in world.did
@@ -221,36 +230,36 @@ def test_an_attachment_that_nothing_claims_is_ended_where_the_client_has_unmount
 ) -> None:
     monkeypatch.setattr(node, "STRAY_AFTER_S", 0.0)
     events = [{"Message": "Unmount volume", "Details": {"volume_id": VOLUME, "success": "true"}}]
-    world.nodes["1"]["Events"] = events
+    world.nomad.change(FIRST, Events=events)
     world.after = [lambda: None, world.unmount]
     monkeypatch.setattr(world, "detach", lambda *_: setattr(world, "attached", []))
-    world.jobs["mysql"]["Stop"] = True
+    world.nomad.change("job/mysql", Stop=True)
     drained(world)
     assert world.attached == []
 
 
 @pytest.mark.parametrize("wanted", ["client-1", "aaaa0001", "i-1"])
 def test_a_client_is_found_by_name_id_or_instance(world: World, wanted: str) -> None:
-    assert node.find(world.api, wanted).name == "client-1"
+    assert node.find(world.nomad.api, wanted).name == "client-1"
 
 
 @pytest.mark.parametrize("wanted", ["client-9", "aaaa", "i-9"])
 def test_another_name_is_refused_with_those_that_there_are(world: World, wanted: str) -> None:
     with pytest.raises(OperateError, match="client-2"):
-        node.find(world.api, wanted)
+        node.find(world.nomad.api, wanted)
 
 
 def test_of_two_clients_of_one_name_the_ready_one_counts(world: World) -> None:
-    world.nodes["2"] |= {"Name": "client-1", "Status": "down"}
-    assert node.find(world.api, "client-1").id == "aaaa0001"
+    world.nomad.change(SECOND, Name="client-1", Status="down")
+    assert node.find(world.nomad.api, "client-1").id == "aaaa0001"
 
 
 def test_undo_makes_it_eligible_and_waits_for_its_plugins(world: World) -> None:
     ineligible(world)
-    found = node.find(world.api, "client-2")
-    undo(world.api, found, plugins_elsewhere(world.api, found), 1, lambda _: None)
+    found = node.find(world.nomad.api, "client-2")
+    undo(world.nomad.api, found, plugins_elsewhere(world.nomad.api, found), 1, lambda _: None)
     assert world.did == ["node/aaaa0002/drain", "node/aaaa0002/eligibility"]
-    assert node.find(world.api, "client-2").eligible
+    assert node.find(world.nomad.api, "client-2").eligible
 
 
 @pytest.mark.parametrize(("given", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1h", 3600.0)])
@@ -260,5 +269,5 @@ def test_deadlines_are_times(given: str, seconds: float) -> None:
 
 def test_a_dry_run_of_undo_changes_nothing(world: World) -> None:
     ineligible(world)
-    command._undo(Frame("drain", yes=True, dry_run=True), world.api, node.find(world.api, "client-2"))
+    command._undo(Frame("drain", yes=True, dry_run=True), world.nomad.api, node.find(world.nomad.api, "client-2"))
     assert world.did == []

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.fingerprint import INSTANCE_ATTRIBUTE, ZONE_ATTRIBUTE
+from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.answers import Asked
 
 KEY, PLUGIN, VOLUME, EXTERNAL = "topology.ebs.csi.aws.com/zone", "ebs", "data", "vol-0123456789abcdef0"
 Json = dict[str, Any]
 ZONES = {"1": "z-a", "2": "z-a", "3": "z-b"}
+FIRST, SECOND = "node/aaaa0001", "node/aaaa0002"
 
 
 def job(job_id: str, kind: str = "service", *, volume: str = "", plugin: bool = False) -> Json:
@@ -29,30 +31,39 @@ def job(job_id: str, kind: str = "service", *, volume: str = "", plugin: bool = 
 
 
 class World:
-    """Canned answers of Nomad and EC2 that change as the drain acts."""
+    """What Nomad and EC2 answer, which changes as the drain acts."""
 
-    def __init__(self) -> None:
-        self.nodes = {number: self._node(number, zone) for number, zone in ZONES.items()}
-        self.jobs = {
-            "mysql": job("mysql", volume=VOLUME),
-            "web": job("web"),
-            "node": job("node", "system", plugin=True),
-            "controller": job("controller", plugin=True),
-        }
-        self.allocs = {f"{name}-1": self.alloc(f"{name}-1", name, "1") for name in self.jobs}
+    def __init__(self, nomad: FakeNomad) -> None:
+        self.nomad = nomad
         self.claimed_by = {"mysql-1"}
         self.attached = [Attachment("i-1", "/dev/xvdaa", "attached")]
         self.controllers_healthy = True
         self.unhealthy_nodes: set[str] = set()
-        self.did: list[str] = []
-        self.failed: Json = {}
         self.after: list[Callable[[], None]] = []
-        """What happens by itself, one step for each look at the volume or at a job's allocations."""
+        """What happens by itself, one step for each look at the volume or at the database's allocations."""
+        for number, zone in ZONES.items():
+            nomad.put(f"node/aaaa000{number}", self._node(number, zone))
+        for one in (
+            job("mysql", volume=VOLUME),
+            job("web"),
+            job("node", "system", plugin=True),
+            job("controller", plugin=True),
+        ):
+            nomad.put(f"job/{one['ID']}", one)
+            self.place(f"{one['ID']}-1", one, "1")
+        nomad.put("volumes", [{"ID": VOLUME, "Namespace": "default", "ExternalID": EXTERNAL}])
+        nomad.put(f"volume/csi/{VOLUME}", self._volume)
+        nomad.put(f"plugin/csi/{PLUGIN}", self._plugin)
+        nomad.put("job/mysql/allocations", self._allocations)
+        nomad.put("job/mysql/plan", {"FailedTGAllocs": {}})
+        nomad.after = {
+            "PUT allocation/mysql-1/stop": lambda _: self.end("mysql-1"),
+            f"PUT {FIRST}/drain": self._drain,
+        }
 
     @staticmethod
     def _node(number: str, zone: str) -> Json:
         return {
-            "ID": f"aaaa000{number}",
             "Name": f"client-{number}",
             "Status": "ready",
             "SchedulingEligibility": "eligible",
@@ -63,24 +74,19 @@ class World:
             "CSINodePlugins": {PLUGIN: {"Healthy": True}},
         }
 
-    def alloc(self, alloc_id: str, job_id: str, number: str, **more: Any) -> Json:
-        return {
-            "ID": alloc_id,
-            "Name": f"{job_id}.g[0]",
-            "Namespace": "default",
-            "JobID": job_id,
-            "Job": self.jobs[job_id],
-            "TaskGroup": "g",
-            "NodeID": f"aaaa000{number}",
-            "NodeName": f"client-{number}",
-            "DesiredStatus": "run",
-            "ClientStatus": "running",
-            **more,
-        }
+    def place(self, alloc_id: str, of: Json, number: str, **more: Any) -> None:
+        """Has an allocation of a job run on a client."""
+        base = {"Name": f"{of['ID']}.g[0]", "JobID": of["ID"], "Job": of, "TaskGroup": "g"}
+        where = {"NodeID": f"aaaa000{number}", "NodeName": f"client-{number}"}
+        runs = {"DesiredStatus": "run", "ClientStatus": "running"}
+        self.nomad.put(f"allocation/{alloc_id}", {**base, **where, **runs, **more})
 
     def end(self, alloc_id: str) -> None:
         """Its tasks are over; its volume is mounted still."""
-        self.allocs[alloc_id] |= {"DesiredStatus": "stop", "ClientStatus": "complete"}
+        self.nomad.change(f"allocation/{alloc_id}", DesiredStatus="stop", ClientStatus="complete")
+
+    def status(self, alloc_id: str) -> str:
+        return str(self.nomad.records[f"allocation/{alloc_id}"]["ClientStatus"])
 
     def unmount(self) -> None:
         self.claimed_by.clear()
@@ -89,19 +95,17 @@ class World:
         self.attached = []
 
     def start_elsewhere(self) -> None:
-        healthy = {"DeploymentStatus": {"Healthy": True}}
-        self.allocs["mysql-2"] = self.alloc("mysql-2", "mysql", "2", **healthy)
+        self.place("mysql-2", self.nomad.records["job/mysql"], "2", DeploymentStatus={"Healthy": True})
         self.attached = [Attachment("i-2", "/dev/xvdaa", "attached")]
 
     @property
-    def api(self) -> NomadApi:
-        return cast("NomadApi", self)
+    def did(self) -> list[str]:
+        """What Nomad was told, in order."""
+        return [one.removeprefix("PUT ") for one in self.nomad.writes]
 
     @property
     def ebs(self) -> EbsVolumes:
         return cast("EbsVolumes", self)
-
-    # EC2
 
     def state(self, _volume_id: str) -> Volume:
         return Volume(EXTERNAL, "in-use" if self.attached else "available", self.attached)
@@ -112,59 +116,24 @@ class World:
     def instance_states(self, instance_ids: list[str]) -> dict[str, str]:
         return dict.fromkeys(instance_ids, "running")
 
-    # Nomad
+    def _drain(self, asked: Asked) -> None:
+        self.nomad.change(FIRST, DrainStrategy=None)
+        for alloc_id, one in self._placed().items():
+            stays = one["Job"]["Type"] == "system" and asked.body["DrainSpec"]["IgnoreSystemJobs"]
+            if one["NodeID"] == "aaaa0001" and not stays:
+                self.end(alloc_id)
 
-    def get(self, path: str, **_more: Any) -> Any:
-        found = self.find(path)
-        assert found is not None, path
-        return found
-
-    def find(self, path: str, **_more: Any) -> Any:
-        kind, _, rest = path.partition("/")
-        if path == "nodes":
-            return list(self.nodes.values())
-        if path == "volumes":
-            return [{"ID": VOLUME, "Namespace": "default", "ExternalID": EXTERNAL}]
-        if kind == "node":
-            node = next(one for one in self.nodes.values() if one["ID"] == rest.partition("/")[0])
-            mine = [one for one in self.allocs.values() if one["NodeID"] == node["ID"]]
-            return mine if rest.endswith("/allocations") else node
-        if kind == "job":
-            name = rest.partition("/")[0]
-            if not rest.endswith("/allocations"):
-                return self.jobs.get(name)
-            self._step()
-            return [one for one in self.allocs.values() if one["JobID"] == name]
-        if kind == "allocation":
-            return self.allocs.get(rest)
-        if path == f"volume/csi/{VOLUME}":
-            return self._volume()
-        if path == f"plugin/csi/{PLUGIN}":
-            return self._plugin()
-        return None
-
-    def put(self, path: str, body: Json, **_more: Any) -> Any:
-        kind, _, rest = path.partition("/")
-        if rest.endswith("/plan"):
-            return {"FailedTGAllocs": self.failed}
-        self.did.append(path)
-        if kind == "allocation":
-            self.end(rest.partition("/")[0])
-        elif rest.endswith("/eligibility"):
-            self._node_of(rest)["SchedulingEligibility"] = body["Eligibility"]
-        elif rest.endswith("/drain") and body["DrainSpec"]:
-            for one in self.allocs.values():
-                system = one["Job"]["Type"] == "system"
-                if one["NodeID"] == rest.partition("/")[0] and not (system and body["DrainSpec"]["IgnoreSystemJobs"]):
-                    one |= {"DesiredStatus": "stop", "ClientStatus": "complete"}
-        return {}
-
-    def _node_of(self, rest: str) -> Json:
-        return next(one for one in self.nodes.values() if one["ID"] == rest.partition("/")[0])
+    def _placed(self) -> dict[str, Json]:
+        known = self.nomad.records.items()
+        return {path.removeprefix("allocation/"): one for path, one in known if path.startswith("allocation/")}
 
     def _step(self) -> None:
         if self.after:
             self.after.pop(0)()
+
+    def _allocations(self) -> list[Json]:
+        self._step()
+        return [one for one in self._placed().values() if one["JobID"] == "mysql"]
 
     def _volume(self) -> Json:
         self._step()
@@ -175,16 +144,16 @@ class World:
             "AccessMode": "single-node-writer",
             "Topologies": [{"Segments": {KEY: "z-a"}}],
             "WriteAllocs": dict.fromkeys(self.claimed_by),
-            "Allocations": [self.allocs[one] for one in self.claimed_by if one in self.allocs],
+            "Allocations": [one for alloc_id, one in self._placed().items() if alloc_id in self.claimed_by],
         }
 
     def _plugin(self) -> Json:
         known: Json = {
-            node["ID"]: {
+            f"aaaa000{number}": {
                 "Healthy": number not in self.unhealthy_nodes,
-                "NodeInfo": {"AccessibleTopology": {"Segments": {KEY: ZONES[number]}}},
+                "NodeInfo": {"AccessibleTopology": {"Segments": {KEY: zone}}},
             }
-            for number, node in self.nodes.items()
+            for number, zone in ZONES.items()
         }
         info = {"SupportsAttachDetach": True}
         controller = {"Healthy": self.controllers_healthy, "AllocID": "controller-1", "ControllerInfo": info}
