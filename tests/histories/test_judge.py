@@ -24,7 +24,11 @@ def copied(tmp_path: Path) -> Path:
 def judged(*names: str) -> tuple[int, list[dict[str, Any]]]:
     files = [str(HAND_MADE / f"{name}.jsonl") for name in names]
     done = subprocess.run(
-        [str(toolchain.ensure_judge()), "-json", *files], capture_output=True, text=True, timeout=60, check=False
+        [str(toolchain.ensure_built(toolchain.JUDGE)), "-json", *files],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -47,7 +47,7 @@ REFUSES_OTHERWISE = {
 @pytest.fixture(scope="module")
 def csi_sanity() -> Path:
     """The suite's program, built once into the toolchain's cache."""
-    return toolchain.ensure_csi_sanity()
+    return toolchain.ensure_built(toolchain.CSI_SANITY)
 
 
 @pytest.fixture(scope="module")

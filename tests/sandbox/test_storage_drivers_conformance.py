@@ -30,7 +30,7 @@ WITHOUT_SIZES = "with already existing name and different capacity"
 def csi_sanity() -> Path:
     """The suite's program, built once into the toolchain's cache; and what the file server needs."""
     openssh.ensure()
-    return toolchain.ensure_csi_sanity()
+    return toolchain.ensure_built(toolchain.CSI_SANITY)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tools.toolchain import ensure_judge
+from tools.toolchain import JUDGE, ensure_built
 
 _TIMEOUT_S: Final = 1800
 
@@ -26,7 +26,7 @@ class Verdict:
 
 def judge(history: Path) -> Verdict:
     """Has a history judged. One that the judge cannot use is not right."""
-    command = [str(ensure_judge()), "-json", str(history)]
+    command = [str(ensure_built(JUDGE)), "-json", str(history)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     if not done.stdout:
         return Verdict(False, done.stderr.strip() or f"the judge ended with {done.returncode}", Counter())

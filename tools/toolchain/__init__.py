@@ -2,24 +2,17 @@
 
 from tools.toolchain.csi import csi_proto_dir
 from tools.toolchain.errors import ToolchainError
-from tools.toolchain.provide import (
-    Toolchain,
-    ensure,
-    ensure_actionlint,
-    ensure_csi,
-    ensure_csi_sanity,
-    ensure_judge,
-    find,
-)
+from tools.toolchain.pins import CSI_SANITY, JUDGE
+from tools.toolchain.provide import Toolchain, ensure, ensure_built, ensure_csi, find
 
 __all__ = [
+    "CSI_SANITY",
+    "JUDGE",
     "Toolchain",
     "ToolchainError",
     "csi_proto_dir",
     "ensure",
-    "ensure_actionlint",
+    "ensure_built",
     "ensure_csi",
-    "ensure_csi_sanity",
-    "ensure_judge",
     "find",
 ]

@@ -9,9 +9,10 @@ from pathlib import Path
 from tools.packages import PackageError
 from tools.toolchain import progress
 from tools.toolchain.errors import ToolchainError
-from tools.toolchain.provide import ensure, ensure_actionlint, ensure_judge
+from tools.toolchain.pins import ACTIONLINT, JUDGE
+from tools.toolchain.provide import ensure, ensure_built
 
-_ALONE = {"actionlint": ensure_actionlint, "judge": ensure_judge}
+_ALONE = {component.name: component for component in (ACTIONLINT, JUDGE)}
 
 
 def main() -> int:
@@ -19,7 +20,8 @@ def main() -> int:
     # Leaving by an exception ends the go command with us and removes what is half made.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        place = _ALONE.get(" ".join(sys.argv[1:]), _everything)()
+        alone = _ALONE.get(" ".join(sys.argv[1:]))
+        place = ensure_built(alone) if alone else _everything()
     except (PackageError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ from tools.toolchain.download import Release, download_release, official_release
 from tools.toolchain.errors import ToolchainError, UnreachableError
 from tools.toolchain.golang import build_component, prefetching
 from tools.toolchain.onpath import find_on_path, foreign_path, locate_companion, version_of
-from tools.toolchain.pins import ACTIONLINT, CSI_SANITY, JUDGE, NOMAD, NOMADS, PULUMI, Component
+from tools.toolchain.pins import NOMAD, NOMADS, PULUMI, Component
 from tools.toolchain.versions import parse_version
 
 MODE_VARIABLE: Final = "NOMAD_STATEFUL_TOOLCHAIN"
@@ -85,22 +85,8 @@ def ensure_csi() -> Path:
     return folder
 
 
-def ensure_csi_sanity() -> Path:
-    """The CSI conformance suite's program, built if it is not there yet."""
-    return _ensure_built(CSI_SANITY)
-
-
-def ensure_actionlint() -> Path:
-    """The linter of GitHub's workflows, built if it is not there yet."""
-    return _ensure_built(ACTIONLINT)
-
-
-def ensure_judge() -> Path:
-    """The judge of histories, built if it is not there yet as its code now is."""
-    return _ensure_built(JUDGE)
-
-
-def _ensure_built(component: Component) -> Path:
+def ensure_built(component: Component) -> Path:
+    """A program that is only ever built, made if it is not there yet as its pins and its code now are."""
     folder = _folder(component, Mode.BUILD)
     if not folder.is_dir():
         with cache.locked(cache.toolchain_root()):
