@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from nomad_stateful.ebs.snapshots import EbsSnapshots
+from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
 from nomad_stateful.ebs.tags import FIRST, MOVE_TAG
 from nomad_stateful.ebs.volumes import Volume
 from nomad_stateful.errors import ProviderError
@@ -27,10 +27,7 @@ def is_wanted(olds: Props, inputs: Props) -> bool:
 def failures(snapshots: EbsSnapshots, olds: Props, inputs: Props, volume: Volume | None) -> Iterator[CheckFailure]:
     """Yields what is wrong with the snapshot; the volume is None where EC2 does not show it. Raises ProviderError."""
     wanted = inputs["snapshotId"]
-    remedy = (
-        f"`nomad-stateful move {inputs['volumeName']} --zone {inputs['zone']}` stops what uses it, takes one and "
-        "sets it"
-    )
+    remedy = _by_command(inputs)
     if volume is None:
         yield _failure(inputs, "EC2 does not show the volume that is to move", "Run the same command again")
     elif contains_unknown(wanted) or not wanted:
@@ -44,10 +41,23 @@ def failures(snapshots: EbsSnapshots, olds: Props, inputs: Props, volume: Volume
     elif not snapshot.is_complete:
         rule = f"the snapshot is {snapshot.state} ({snapshot.progress})"
         yield _failure(inputs, rule, "Wait until it is completed")
+    else:
+        yield from still_attached(inputs, snapshot, volume)
+
+
+def still_attached(inputs: Props, snapshot: Snapshot | None, volume: Volume) -> Iterator[CheckFailure]:
+    """Yields that the volume can be written to after that snapshot."""
     # By such a one `nomad-stateful move` tries the move in a preview before it stops anything; the update refuses it.
-    elif snapshot.tags.get(MOVE_TAG) != FIRST and (written_to := _attached(volume)):
+    if snapshot is not None and snapshot.tags.get(MOVE_TAG) == FIRST:
+        return
+    if written_to := _attached(volume):
         rule = f"{written_to}, and what is written after the snapshot would stay behind"
-        yield _failure(inputs, rule, f"Stop what uses it, and take another snapshot: {remedy}")
+        yield _failure(inputs, rule, f"Stop what uses it, and take another snapshot: {_by_command(inputs)}")
+
+
+def _by_command(inputs: Props) -> str:
+    name, zone = inputs["volumeName"], inputs["zone"]
+    return f"`nomad-stateful move {name} --zone {zone}` stops what uses it, takes one and sets it"
 
 
 def refuse_attached(inputs: Props, volume: Volume | None) -> None:

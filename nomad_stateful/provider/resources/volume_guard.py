@@ -36,12 +36,12 @@ class VolumeGuard(OnlyInState, ResourceInAccount):
             return Checked(inputs, failures)
         refused = dict(_refusals(olds, inputs)) if olds else {}
         if not refused:
-            return Checked(_with_memory(olds, inputs, forget_origin=False))
+            return self._kept(olds, inputs, forget_origin=False)
         volume: Volume | None = None
         try:
             volume = self._volumes(self.place(olds)).guarded_by(olds["guardId"])
             if volume is None:  # its creation failed
-                return Checked(_with_memory(olds, inputs, forget_origin=True))
+                return self._kept(olds, inputs, forget_origin=not olds.get("leftGuardId"))
         except ProviderError as error:
             ctx.log("warning", f"{error}; it is assumed that volume {olds['volumeName']} exists")
         if volume_move.is_wanted(olds, inputs):
@@ -51,6 +51,22 @@ class VolumeGuard(OnlyInState, ResourceInAccount):
         so_already = {key for key, value in has.items() if value == inputs[key]}
         failures = [failure for key, failure in refused.items() if key not in so_already]
         return Checked(inputs, failures) if failures else Checked(_with_memory(olds, inputs, forget_origin=False))
+
+    def _kept(self, olds: Props, inputs: Props, *, forget_origin: bool) -> Checked:
+        """Raises ProviderError."""
+        kept = _with_memory(olds, inputs, forget_origin=forget_origin)
+        if (left := self._left(olds)) is None:
+            return Checked(kept)
+        snapshot = self._snapshots(self.place(olds)).find(kept["snapshotId"])
+        return Checked(kept, [*volume_move.still_attached(kept, snapshot, left)])
+
+    def _left(self, olds: Props) -> Volume | None:
+        """Returns the volume that a move left which has not made another one yet. Raises ProviderError."""
+        if not olds.get("leftGuardId"):
+            return None
+        volumes = self._volumes(self.place(olds))
+        made = volumes.guarded_by(olds["guardId"])
+        return volumes.guarded_by(olds["leftGuardId"]) if made is None or made.state == "error" else None
 
     def _moved(
         self, ctx: Context, olds: Props, inputs: Props, volume: Volume | None, refused: Mapping[str, CheckFailure]
@@ -71,8 +87,9 @@ class VolumeGuard(OnlyInState, ResourceInAccount):
         return inputs["guardId"], inputs
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
-        if volume_move.is_wanted(state, inputs):
-            volume_move.refuse_attached(inputs, self._volumes(self.place(state)).guarded_by(state["guardId"]))
+        wanted = volume_move.is_wanted(state, inputs)
+        left = self._volumes(self.place(state)).guarded_by(state["guardId"]) if wanted else self._left(state)
+        volume_move.refuse_attached(inputs, left)
         return inputs
 
 

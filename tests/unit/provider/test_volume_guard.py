@@ -247,6 +247,51 @@ def test_a_preview_may_try_the_move_by_a_first_snapshot_and_the_update_looks_aga
     assert guard(moving()).update(Context(), "", olds, olds, inputs) == inputs
 
 
+class LeftEc2(Ec2):
+    """A move ended after its guard: there is the volume that it left, and none of its own."""
+
+    def guarded_by(self, guard_id: str) -> Volume | None:
+        return super().guarded_by(guard_id) if guard_id == self.left else None
+
+    left = ""
+
+
+@pytest.fixture
+def left() -> tuple[LeftEc2, dict[str, Any]]:
+    """EC2, and the guard, which knows the new zone. What uses the volume was started again."""
+    olds = first(moveTo="us-west-2b")
+    ec2 = LeftEc2(COMPLETE, attachments=[Attachment("i-1", "/dev/xvdaa", "attached")])
+    ec2.left = olds["guardId"]
+    return ec2, guard(moving()).check(Context(), olds, NEW | TO_B).inputs
+
+
+@pytest.mark.parametrize(
+    "change", [TO_B, {"zone": "us-west-2b"}, TO_B | {"snapshotId": "snap-2"}, TO_B | {"sizeGib": 1}]
+)
+def test_a_move_that_made_no_volume_does_not_go_on_while_the_one_that_it_left_is_written_to(
+    left: tuple[LeftEc2, dict[str, Any]], change: dict[str, Any]
+) -> None:
+    ec2, olds = left
+    assert "EBS volume vol-1 is attached to i-1, and what is written after" in refusals(olds, ec2, **change)
+    with pytest.raises(ProviderError, match=r"vol-1 is attached to i-1, .* would stay behind. Nothing was changed"):
+        guard(ec2).update(Context(), "", olds, olds, olds)
+    ec2.volume = Volume("vol-1", "available", encrypted=True)
+    assert refusals(olds, ec2, **change) == ""
+    assert guard(ec2).update(Context(), "", olds, olds, olds) == olds
+
+
+def test_a_move_that_made_no_volume_keeps_its_snapshot(left: tuple[LeftEc2, dict[str, Any]]) -> None:
+    ec2, olds = left
+    ec2.volume = None
+    kept = guard(ec2).check(Context(), olds, NEW | {"zone": "us-west-2b", "sizeGib": 1})
+    assert (kept.failures, kept.inputs["snapshotId"]) == ([], "snap-1")
+
+
+def test_a_volume_that_was_moved_stays_while_the_one_that_it_left_has_another_use() -> None:
+    there = guard(moving()).check(Context(), first(moveTo="us-west-2b"), NEW | TO_B).inputs
+    assert refusals(there, attached(), zone="us-west-2b") == ""
+
+
 def test_it_moves_by_the_snapshot_that_it_was_made_from() -> None:
     there = guard(moving()).check(Context(), first(moveTo="us-west-2b"), NEW | TO_B).inputs
     leaving = there | {"moveTo": "us-west-2c"}
