@@ -52,6 +52,17 @@ def test_a_consumer_is_left_as_it_is_while_its_client_cannot_unmount(
         release.update(Context(), "r1", STATE, INPUTS, CHANGED)
 
 
+@pytest.mark.parametrize("info", [None, {"AllocID": "np-1", "Healthy": False}])
+@pytest.mark.parametrize(("client", "state"), [({}, "ineligible"), ({"Drain": True}, "draining")])
+def test_a_client_that_gets_no_other_node_plugin_has_to_unmount_too(
+    nomad: FakeNomad, release: VolumeRelease, info: dict[str, Any] | None, client: dict[str, Any], state: str
+) -> None:
+    nomad.change("node/n1", SchedulingEligibility="ineligible", **client)
+    plugin(nomad, info)
+    with pytest.raises(ProviderError, match=f"client n1, which is {state} and gets no other, is unhealthy"):
+        release.update(Context(), "r1", STATE, INPUTS, CHANGED)
+
+
 def test_a_consumer_is_left_as_it_is_until_the_node_plugin_has_its_newest_version(
     nomad: FakeNomad, release: VolumeRelease
 ) -> None:
