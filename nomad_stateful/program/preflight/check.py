@@ -60,6 +60,7 @@ def check(settings: Settings, plan: Plan, prefetch: Prefetch) -> Environment:
         *_unknown_role(settings, role),
         *_database_problems(settings, [_job(settings, answer) for answer in jobs]),
         *dump_bucket.problems(plan, environment.region, bucket),
+        *dump_bucket.refusing(plan, resources),
         *scheduled_volumes.problems(plan, environment.stack, environment.region, scheduled),
         *lost,
     ]

@@ -11,6 +11,8 @@ from nomad_stateful.program.prefetch import CallError, Prefetch
 from nomad_stateful.program.settings import Problem
 
 _LOCK = "aws:s3/bucketObjectLockConfiguration:BucketObjectLockConfiguration"
+_POLICY = "aws:s3/bucketPolicy:BucketPolicy"
+Resources = Mapping[str, dict[str, Any]]
 Answers = dict[str, Future[dict[str, Any]]]
 
 
@@ -48,12 +50,25 @@ def unversioned(plan: Plan, place: AwsPlace, ask: Callable[[AwsPlace, str], str]
             )
 
 
-def locks(plan: Plan, resources: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+def refusing(plan: Plan, resources: Resources) -> Iterator[Problem]:
+    """Yields the buckets that the stack made for TLS only, and whose clients are to ask without it."""
+    for bucket in plan.buckets:
+        policy = _of_stack(resources, _POLICY, f"{bucket.name}-tls-only")
+        if policy and bucket.inputs and not bucket.inputs.get("tls_only", True):
+            name = policy.get("bucket")
+            yield Problem(
+                f"{bucket.section}.endpoint",
+                bucket.copies["endpoint"],
+                f"bucket {name} refuses requests without TLS, and the stack would only forget the policy that says so",
+                f"use https://, or delete the policy first: `aws s3api delete-bucket-policy --bucket {name}`, then "
+                "`pulumi refresh`",
+            )
+
+
+def locks(plan: Plan, resources: Resources) -> Iterator[str]:
     """Yields what of a change of objectLock cannot be taken back; `resources` are those of the stack's state."""
     for bucket in plan.buckets:
-        key, own = bucket.section, f"::{bucket.name}-object-lock"
-        found = (one for urn, one in resources.items() if one["type"] == _LOCK and urn.endswith(own))
-        outputs = next(found, {}).get("outputs") or {}
+        key, outputs = bucket.section, _of_stack(resources, _LOCK, f"{bucket.name}-object-lock")
         before = (outputs.get("rule") or {}).get("defaultRetention") or {}
         lock = bucket.inputs.get("object_lock") if bucket.inputs else None
         if lock and (lock["mode"], lock["days"]) != (before.get("mode"), before.get("days")):
@@ -69,6 +84,12 @@ def locks(plan: Plan, resources: Mapping[str, dict[str, Any]]) -> Iterator[str]:
                 f"`aws s3api put-object-lock-configuration --bucket {outputs.get('bucket')} "
                 "--object-lock-configuration ObjectLockEnabled=Enabled`"
             )
+
+
+def _of_stack(resources: Resources, kind: str, name: str) -> Mapping[str, Any]:
+    """Returns what the state has of a resource; nothing where it has none."""
+    found = (one for urn, one in resources.items() if one["type"] == kind and urn.endswith(f"::{name}"))
+    return next(found, {}).get("outputs") or {}
 
 
 def versioning(place: AwsPlace, bucket: str) -> str:

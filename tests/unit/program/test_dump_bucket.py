@@ -117,6 +117,22 @@ def test_clients_that_ask_without_tls_are_not_refused_by_the_bucket() -> None:
     assert PARTS - set(resources) == {"aws:s3/bucketPolicy:BucketPolicy"}
 
 
+def test_a_bucket_that_goes_on_refusing_what_comes_without_tls_is_told_with_what_ends_it() -> None:
+    kind = "aws:s3/bucketPolicy:BucketPolicy"
+    urn = f"urn:pulumi:prod::p::{kind}::mysql-dumps-tls-only"
+    before = {urn: {"type": kind, "outputs": {"bucket": "mysql-dumps-bucket-1"}}}
+    wanted = planned(config({"endpoint": "http://s3.internal"}))
+    (said,) = preflight.refusing(wanted, before)
+    assert str(said) == (
+        "mysql.backup.s3.endpoint is http://s3.internal: bucket mysql-dumps-bucket-1 refuses requests without TLS, and "
+        "the stack would only forget the policy that says so. Use https://, or delete the policy first: `aws "
+        "s3api delete-bucket-policy --bucket mysql-dumps-bucket-1`, then `pulumi refresh`."
+    )
+    assert list(preflight.refusing(wanted, {})) == []
+    assert list(preflight.refusing(planned(config({"endpoint": "https://s3.internal"})), before)) == []
+    assert list(preflight.refusing(planned(config({"bucket": "given", "endpoint": "http://s3"})), before)) == []
+
+
 def test_the_jobs_and_the_clients_role_know_the_given_bucket() -> None:
     resources = made({"bucket": "given", "endpoint": "https://s3.internal:8443"})
     assert not PARTS & set(resources)
