@@ -1,7 +1,7 @@
 #!/bin/sh
 # Names of dumps, before the scripts that dump and restore. A name is the time at which Nomad launched its run, by Nomad's
 # clock: a client's may be wrong. (nomad_stateful/databases/dumps.py for the agent.)
-# It also finds the dump that a restore is dispatched for.
+# It also finds the dump that a restore is dispatched for, and has each dispatch begin once.
 # test compares texts with > in dash and bash; what grep lets through has no blanks.
 # shellcheck disable=SC3012,SC2010,SC2012
 
@@ -38,4 +38,21 @@ find_dump() {
   *) [ -f "$name" ] && known=yes || known=no ;;
   esac
   [ "$known" = yes ] || { echo "there is no dump ${NOMAD_META_dump:-}; these are there: $(ls | tr '\n' ' ')" >&2; exit 1; }
+  begin_once
+}
+
+# Nomad runs a dispatch again whose client was lost or whose allocation was stopped, maybe hours later: what was written
+# since would be lost. A drill's job is not dispatched.
+begin_once() {
+  case "${NOMAD_JOB_ID:-}" in */dispatch-*) ;; *) return 0 ;; esac
+  ! grep -qxF -e "$NOMAD_JOB_ID" "$DUMPS/.begun" 2>/dev/null || {
+    echo "$NOMAD_JOB_ID has begun before, and was lost with its client or stopped: it does not begin again." \
+      "Dispatch another" >&2
+    exit 1
+  }
+  { echo "$NOMAD_JOB_ID" >>"$DUMPS/.begun" && sync "$DUMPS/.begun" "$DUMPS"; } || {
+    echo "$NOMAD_JOB_ID cannot be noted on the dumps' volume (why is above): nothing is changed. Enlarge a full one by" \
+      "sizeGib, and restore again" >&2
+    exit 1
+  }
 }

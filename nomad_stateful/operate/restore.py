@@ -50,10 +50,24 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
         job = str(answer["DispatchedJobID"])
         print(f"==> {job} restores {dump} {where}", file=sys.stderr)
         ended = _ended(nomad, job, server.namespace, timeout_s)
-    log, allocation = "nomad alloc logs", ended["ID"][:8]
-    if ended["ClientStatus"] != "complete":
-        raise OperateError(f"{job} failed. `{log} -stderr {allocation} {_failed_task(ended)}` says why")
-    print(f"restored. `{log} {allocation} restore` says from which dump")
+        if ended["ClientStatus"] != "complete":
+            raise _given_up(nomad, job, server.namespace, ended)
+    print(f"restored. `nomad alloc logs {ended['ID'][:8]} restore` says from which dump")
+
+
+def _given_up(nomad: NomadApi, job: str, namespace: str, ended: dict[str, Any]) -> OperateError:
+    """Deregisters a restore that did not end well; returns what to say of it. Raises NomadError.
+
+    Whatever the job says, Nomad places another allocation for a lost one, once the volume is free: that may be hours
+    later, when others have written.
+    """
+    nomad.delete(job_path(job), namespace=namespace)
+    if ended["ClientStatus"] == "lost":
+        return OperateError(
+            f"{job} was lost with its client {ended['NodeName']}: how far it came is not known, and it does not run "
+            "again. Once that client is back or off, restore again"
+        )
+    return OperateError(f"{job} failed. `nomad alloc logs -stderr {ended['ID'][:8]} {_failed_task(ended)}` says why")
 
 
 def _failed_task(allocation: dict[str, Any]) -> str:

@@ -243,6 +243,30 @@ def test_a_dump_that_is_cut_off_damaged_or_empty_touches_no_table(scripts: Scrip
     assert scripts.restore(whole).returncode == 0
 
 
+def test_a_dispatch_that_has_begun_before_touches_no_table(scripts: Scripts) -> None:
+    name = scripts.put(EARLIER)
+    first, second = datetime.now(UTC), datetime.now(UTC) + timedelta(minutes=1)
+    for launched in (first, second):
+        done = scripts.restore(launched=launched)
+        assert done.stdout == f"{name} is restored\n", done.stderr
+    (scripts.folder / "restored").unlink()
+    # Nomad runs one whose client was lost again, maybe after others.
+    for launched in (first, second):
+        done = scripts.restore(launched=launched)
+        assert done.returncode != 0
+        assert "has begun before, and was lost with its client or stopped: it does not begin again" in done.stderr
+    assert scripts.restored == ""
+
+
+def test_one_that_cannot_be_noted_touches_no_table(scripts: Scripts) -> None:
+    scripts.put(EARLIER)
+    (scripts.folder / "dumps/.begun").mkdir()
+    done = scripts.restore(launched=datetime.now(UTC))
+    assert done.returncode != 0
+    assert "cannot be noted on the dumps' volume (why is above): nothing is changed" in done.stderr
+    assert scripts.restored == ""
+
+
 # A database, and names in it, that are split, expanded or quoted by a shell, by SQL or by grep.
 PLACE = "a `$HOME` ü\\c"
 NAMES = {

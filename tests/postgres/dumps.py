@@ -100,8 +100,8 @@ class Dumps:
     def dump(self, keep: int = 7, **env: str) -> subprocess.CompletedProcess[str]:
         return self.server.place.run(self.task("dump", "backup", PASSWORDS["password_backup"]), KEEP=str(keep), **env)
 
-    def restore(self, name: str = "latest") -> subprocess.CompletedProcess[str]:
-        return self.server.place.run(self.task("restore", "postgres", PASSWORD), NOMAD_META_dump=name)
+    def restore(self, name: str = "latest", **env: str) -> subprocess.CompletedProcess[str]:
+        return self.server.place.run(self.task("restore", "postgres", PASSWORD), NOMAD_META_dump=name, **env)
 
     def put(self, content: bytes, name: str = "20260101T000000Z.tar") -> str:
         """Puts a dump of other making there."""

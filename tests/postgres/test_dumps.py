@@ -89,6 +89,19 @@ def test_a_restore_replaces_what_is_there_while_clients_come_back_all_the_time(d
     assert seen <= {(), (1, 2)}
 
 
+def test_a_dispatch_that_has_begun_before_changes_nothing(dumps: Dumps) -> None:
+    assert dumps.dump().returncode == 0
+    dispatch = {"NOMAD_JOB_ID": f"postgres-backup-restore/dispatch-{time.time():.0f}-0a1b2c3d"}
+    restored = dumps.restore(**dispatch)
+    assert restored.returncode == 0, restored.stderr
+    dumps.app("DELETE FROM orders")
+    changed = dumps.objects()
+    refused = dumps.restore(**dispatch)
+    assert refused.returncode != 0
+    assert "has begun before, and was lost with its client or stopped: it does not begin again" in refused.stderr
+    assert dumps.objects() == changed
+
+
 HELD = "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE sql AS 'SELECT pg_sleep(5) IS NOT NULL'"
 STAGES = {
     "made": "SELECT 1 FROM pg_database WHERE datname LIKE 'nomad-stateful-%'",
@@ -129,14 +142,14 @@ def test_what_the_server_refuses_half_way_changes_nothing(dumps: Dumps) -> None:
     dumps.app(REFUSES)
     assert dumps.dump().returncode == 0
     [name] = dumps.names
-    before, known = dumps.objects(), roles(dumps)
+    before, known, there = dumps.objects(), roles(dumps), set(dumps.folder.iterdir())
     restored = dumps.restore()
     assert restored.returncode != 0
     assert "is restored" not in restored.stdout
     assert "not in a restore" in restored.stderr
     assert restored.stderr.endswith(f"{name} cannot be restored (why is above): nothing is changed\n")
     assert (dumps.objects(), roles(dumps), databases(dumps)) == (before, known, ["postgres", "shop"])
-    assert sorted(path.name for path in dumps.folder.iterdir()) == [name]
+    assert set(dumps.folder.iterdir()) == there
 
 
 def damaged(content: bytes) -> bytes:

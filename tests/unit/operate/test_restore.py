@@ -34,21 +34,29 @@ def restoring(nomad: FakeNomad, ends: str) -> None:
     """The restore's allocation is placed once it is asked for again, since then its volume is free."""
     states = {"fetch": {"Failed": ends == "failed"}, "restore": {"Failed": False}}
     ended = {"ID": "0123456789abcdef", "Namespace": "data", "ClientStatus": ends, "TaskStates": states}
+    ended["NodeName"] = "client-1"
+    found = [ended]
+    if ends == "lost":
+        # Nomad places it whatever the job says of rescheduling; it waits for the volume.
+        found.append({**ended, "ID": "fedcba9876543210", "ClientStatus": "pending", "TaskStates": {}})
     for job in ("mysql-backup-restore", JOB):
         nomad.put(f"job/{job}", {}, "data")
-    nomad.put(f"job/{JOB}/allocations", lambda: [ended] if ends and nomad.sent(f"job/{JOB}/evaluate") else [], "data")
+    nomad.put(f"job/{JOB}/allocations", lambda: found if ends and nomad.sent(f"job/{JOB}/evaluate") else [], "data")
 
 
 @pytest.fixture(autouse=True)
 def others(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The stack and its cluster; and whether another command, or another pulumi, changes the stack."""
-    found = SimpleNamespace(busy=False, locked=False)
+    """The stack and its cluster; whether another command or pulumi changes it; what was written by each turn's end."""
+    found = SimpleNamespace(busy=False, locked=False, turns=[])
 
     @contextlib.contextmanager
     def exclusive(_nomad: Any, what: str) -> Iterator[None]:
         if found.busy:
             raise BusyError(f"{what} beside another")
-        yield
+        try:
+            yield
+        finally:
+            found.turns.append(nomad.writes)
 
     def refuse_locked() -> None:
         if found.locked:
@@ -83,6 +91,19 @@ def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(nom
     restoring(nomad, "")
     with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
         restore.restore(YES, DUMP, "volume", 0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "why"), [("lost", "was lost with its client client-1: how far it came is not known"), ("failed", "failed")]
+)
+def test_a_restore_that_did_not_end_well_does_not_run_again_later(
+    nomad: FakeNomad, others: SimpleNamespace, ends: str, why: str
+) -> None:
+    restoring(nomad, ends)
+    with pytest.raises(OperateError, match=f"{JOB} {why}"):
+        restore.restore(YES, DUMP, "volume", 10)
+    assert nomad.writes[-1] == f"DELETE job/{JOB}"
+    assert others.turns == [["PUT job/mysql-backup-restore/dispatch", f"PUT job/{JOB}/evaluate", f"DELETE job/{JOB}"]]
 
 
 @pytest.mark.parametrize(
