@@ -1,11 +1,12 @@
 """Runs of a periodic job that have failed."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.running_job import allocations, newest
+from nomad_stateful.nomad.running_job import allocations, has_succeeded, newest
 
 Json = dict[str, Any]
 
@@ -33,8 +34,8 @@ def failing_runs(api: NomadApi, job_id: str, namespace: str) -> list[FailingRun]
     One that was launched before another succeeded is no news: its work is done, though Nomad has it for hours.
     """
     stubs = _runs(api, job_id, namespace)
-    done = max((_launched(stub) for stub in stubs if _has_succeeded(stub)), default=0.0)
-    runs = [_failing(api, stub, namespace) for stub in stubs if _has_failed(stub) and _launched(stub) >= done]
+    done = _newest_success(api, stubs, namespace) or 0.0
+    runs = [_failing(api, stub, namespace) for stub in stubs if _count(stub, "Failed") and _launched(stub) >= done]
     return sorted((run for run in runs if run is not None), key=lambda run: run.since)
 
 
@@ -43,7 +44,7 @@ def newest_success(api: NomadApi, job_id: str, namespace: str) -> float | None:
 
     Nomad forgets runs that have ended after `job_gc_threshold`, 4 hours by default.
     """
-    return max((_launched(stub) for stub in _runs(api, job_id, namespace) if _has_succeeded(stub)), default=None)
+    return _newest_success(api, _runs(api, job_id, namespace), namespace)
 
 
 def _runs(api: NomadApi, job_id: str, namespace: str) -> list[Json]:
@@ -56,20 +57,30 @@ def _launched(stub: Json) -> float:
     return int(stub.get("SubmitTime") or 0) / 1e9
 
 
-def _has_succeeded(stub: Json) -> bool:
-    groups = ((stub.get("JobSummary") or {}).get("Summary") or {}).values()
-    return any(group.get("Complete") for group in groups)
+def _newest_success(api: NomadApi, stubs: Iterable[Json], namespace: str) -> float | None:
+    """Returns when it was launched; asks for the allocations of those runs alone that may be it."""
+    complete = (stub for stub in sorted(stubs, key=_launched, reverse=True) if _count(stub, "Complete"))
+    found = (stub for stub in complete if _has_succeeded(stub, allocations(api, stub["ID"], namespace)))
+    return next(map(_launched, found), None)
 
 
-def _has_failed(stub: Json) -> bool:
+def _count(stub: Json, status: str) -> int:
+    """Returns how many allocations of a run have ended so, those too that Nomad has collected."""
     groups = ((stub.get("JobSummary") or {}).get("Summary") or {}).values()
-    return any(group.get("Failed") for group in groups) and not any(group.get("Complete") for group in groups)
+    return sum(group.get(status) or 0 for group in groups)
+
+
+def _has_succeeded(stub: Json, found: Iterable[Json]) -> bool:
+    """Returns whether an allocation of a run has. Of one that Nomad has collected the run's summary alone tells."""
+    complete = [one for one in found if one["ClientStatus"] == "complete"]
+    return any(map(has_succeeded, complete)) or _count(stub, "Complete") > len(complete)
 
 
 def _failing(api: NomadApi, stub: Json, namespace: str) -> FailingRun | None:
-    failed = [one for one in allocations(api, stub["ID"], namespace) if one["ClientStatus"] == "failed"]
+    found = allocations(api, stub["ID"], namespace)
+    failed = [one for one in found if one["ClientStatus"] == "failed"]
     last = newest(failed)
-    if last is None:
+    if last is None or _has_succeeded(stub, found):
         return None
     task, reason = _failed_task(last)
     launched = datetime.fromtimestamp(_launched(stub), UTC)

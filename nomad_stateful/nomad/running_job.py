@@ -73,6 +73,23 @@ def is_live(stub: Mapping[str, Any]) -> bool:
     return bool(stub["DesiredStatus"] == "run" and stub["ClientStatus"] in LIVE)
 
 
+def has_succeeded(stub: Mapping[str, Any], *tasks: str) -> bool:
+    """Returns whether an allocation has ended, and all of its tasks, or those that are named, with exit code 0.
+
+    Nomad calls one complete, too, that was stopped or drained: a task that it kills has not failed. Sidecars are
+    killed in the end: where there are some, name the others.
+    """
+    states = stub.get("TaskStates") or {}
+    ended = [_succeeded(states.get(name) or {}) for name in tasks or states]
+    return stub["ClientStatus"] == "complete" and bool(ended) and all(ended)
+
+
+def _succeeded(state: Json) -> bool:
+    ends = [event for event in state.get("Events") or [] if event.get("Type") == "Terminated"]
+    said = {"exit_code": ends[-1].get("ExitCode"), **(ends[-1].get("Details") or {})} if ends else {}
+    return str(said.get("exit_code")) == "0" and said.get("signal", "0") == "0" and not said.get("exit_message")
+
+
 def is_healthy(stub: Json) -> bool:
     """Returns whether an allocation runs and its deployment found it healthy."""
     deployment = stub.get("DeploymentStatus") or {}

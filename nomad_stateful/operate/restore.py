@@ -6,7 +6,7 @@ from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import ENDED, allocations
+from nomad_stateful.nomad.running_job import ENDED, allocations, has_succeeded
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill.command import drill
@@ -50,7 +50,7 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
         job = str(answer["DispatchedJobID"])
         print(f"==> {job} restores {dump} {where}", file=sys.stderr)
         ended = _ended(nomad, job, server.namespace, timeout_s)
-        if ended["ClientStatus"] != "complete":
+        if not has_succeeded(ended):
             raise _given_up(nomad, job, server.namespace, ended)
     print(f"restored. `nomad alloc logs {ended['ID'][:8]} restore` says from which dump")
 
@@ -58,15 +58,15 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
 def _given_up(nomad: NomadApi, job: str, namespace: str, ended: dict[str, Any]) -> OperateError:
     """Deregisters a restore that did not end well; returns what to say of it. Raises NomadError.
 
-    Whatever the job says, Nomad places another allocation for a lost one, once the volume is free: that may be hours
-    later, when others have written.
+    Whatever the job says, Nomad places another allocation for one that was lost or stopped, once the volume is free:
+    that may be hours later, when others have written.
     """
     nomad.delete(job_path(job), namespace=namespace)
-    if ended["ClientStatus"] == "lost":
-        return OperateError(
-            f"{job} was lost with its client {ended['NodeName']}: how far it came is not known, and it does not run "
-            "again. Once that client is back or off, restore again"
-        )
+    if ended["ClientStatus"] != "failed":
+        lost = ended["ClientStatus"] == "lost"
+        how = f"lost with its client {ended['NodeName']}" if lost else "stopped before its end"
+        then = "Once that client is back or off, restore again" if lost else "Restore again"
+        return OperateError(f"{job} was {how}: how far it came is not known, and it does not run again. {then}")
     return OperateError(f"{job} failed. `nomad alloc logs -stderr {ended['ID'][:8]} {_failed_task(ended)}` says why")
 
 

@@ -37,6 +37,18 @@ _NO_UPDATE = {name: type(value)() for name, value in _UPDATE.items()}
 _SUBMISSIONS = "submissions of "
 
 
+def ended(code: int, *, killed: bool = False) -> dict[str, Any]:
+    """The state of a task that has ended with a code: one that Nomad killed has not failed."""
+    details = {"exit_code": str(code), "oom_killed": "false", "signal": "0"}
+    events: list[dict[str, Any]] = [{"Type": "Terminated", "DisplayMessage": f"Exit Code: {code}"}]
+    events[0] |= {"ExitCode": code, "Details": details}
+    if killed:
+        events.append({"Type": "Killed", "DisplayMessage": "Task successfully killed", "Details": {}})
+    elif code:
+        events.append({"Type": "Not Restarting", "DisplayMessage": "Policy allows no restarts", "Details": {}})
+    return {"State": "dead", "Failed": code != 0 and not killed, "StartedAt": "2026-01-01T03:00:00Z", "Events": events}
+
+
 def write(records: Records, asked: Asked, index: int) -> Answer:
     """Registers or deregisters a job."""
     return _deregister(records, asked, index) if asked.method == "DELETE" else _register(records, asked, index)

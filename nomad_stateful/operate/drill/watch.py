@@ -8,7 +8,7 @@ from typing import Any
 from nomad_stateful.databases.operations import operations
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
-from nomad_stateful.nomad.running_job import ENDED, allocations, last_events, newest
+from nomad_stateful.nomad.running_job import ENDED, allocations, has_succeeded, last_events, newest
 from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill.job import CHECK, FETCH
@@ -93,7 +93,7 @@ class Watch:
 
     def _is_behind(self, allocation: Json) -> bool:
         """Returns whether the log may lack the last lines of a check that has ended: another process writes it."""
-        if self._done or allocation["ClientStatus"] != "complete":
+        if self._done or not has_succeeded(allocation, CHECK):
             return False
         # A consumer's check says what it likes: once some of it is there, so is the rest.
         if not self._has_server and (self._lines or self._partial):
@@ -173,11 +173,11 @@ class Watch:
                 f"{self._report.earlier} for one in which it is whole, and check {table.name} on the live server: it "
                 "may be damaged there too",
             )
-        complete = allocation["ClientStatus"] == "complete"
-        if complete and not self._has_server:
+        succeeded = has_succeeded(allocation, CHECK)
+        if succeeded and not self._has_server:
             self._report.output = self._lines
             return
-        if complete and self._done:
+        if succeeded and self._done:
             self._judge_checked()
             return
         events = "; ".join(last_events({"NodeName": "its client", **allocation}, newest=2))

@@ -8,7 +8,7 @@ from nomad_stateful.databases.operations import operations
 from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.running_job import ENDED, allocations, last_events
+from nomad_stateful.nomad.running_job import ENDED, allocations, has_succeeded, last_events
 from nomad_stateful.nomad.task_log import TaskLog
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.errors import OperateError
@@ -52,13 +52,14 @@ class Probe:
             self._remove()
 
     def _judge(self, ended: Mapping[str, Any], after: Version) -> None:
-        said = self._log(str(ended["ID"]), whole=ended["ClientStatus"] == "complete")
+        succeeded = has_succeeded(ended)
+        said = self._log(str(ended["ID"]), whole=succeeded)
         found = self._probe.version.search(said)
         if found and found[1] != str(after):
             raise UpgradeRefusedError(
                 f"the image has {self._kind.title} {found[1]}, and VERSION is {after}: name another --image"
             )
-        if ended["ClientStatus"] == "complete" and found:
+        if succeeded and found:
             return
         errors = [
             line.partition("[ERROR] ")[2] or line

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.jobs import ended
 from tests.providers.harness import PluginProcess
 
 FUNCTION = "nomad-csi:index:getJob"
@@ -35,8 +36,7 @@ def run(job_id: str, status: str, **summary: int) -> dict[str, Any]:
 
 
 def failed(allocation_id: str, index: int, code: int) -> dict[str, Any]:
-    event = {"Type": "Terminated", "DisplayMessage": f"Exit Code: {code}"}
-    states = {"dump": {"Events": [event, {"Type": "Not Restarting", "DisplayMessage": "Policy allows no restarts"}]}}
+    states = {"dump": ended(code)}
     return {"ID": allocation_id, "ClientStatus": "failed", "CreateIndex": index, "TaskStates": states}
 
 
@@ -72,6 +72,9 @@ def test_runs_that_failed_and_did_not_succeed_since_are_told_with_the_newest_rea
         ],
     )
     nomad.put("job/dumps%2Fperiodic-2/allocations", [failed("a2", 20, 5), failed("a1", 10, 1)])
+    done = {"ID": "a3", "ClientStatus": "complete", "CreateIndex": 30, "TaskStates": {"dump": ended(0)}}
+    nomad.put("job/dumps%2Fperiodic-1/allocations", [done])
+    nomad.put("job/dumps%2Fperiodic-3/allocations", [done, failed("a4", 25, 1)])
     assert plugin.invoke(FUNCTION, {"jobId": "dumps"})["failingRuns"] == [
         {
             "jobId": "dumps/periodic-2",
@@ -88,9 +91,7 @@ def test_runs_that_failed_and_did_not_succeed_since_are_told_with_the_newest_rea
 def test_a_run_whose_upload_failed_is_told_with_that_task(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("job/dumps", {"ID": "dumps", "Periodic": {"Enabled": True}})
     nomad.put("jobs", [run("dumps/periodic-1", "pending", Failed=1)])
-    dumped = {"Failed": False, "Events": [{"Type": "Terminated", "DisplayMessage": "Exit Code: 0"}]}
-    uploaded = {"Failed": True, "Events": [{"Type": "Terminated", "DisplayMessage": "Exit Code: 1"}]}
-    states = {"dump": dumped, "upload": uploaded}
+    states = {"dump": ended(0), "upload": ended(1)}
     nomad.put("job/dumps%2Fperiodic-1/allocations", [failed("a1", 10, 1) | {"TaskStates": states}])
     (told,) = plugin.invoke(FUNCTION, {"jobId": "dumps"})["failingRuns"]
     assert (told["task"], told["reason"]) == ("upload", "Exit Code: 1")

@@ -21,6 +21,7 @@ from nomad_stateful.operate.drill.watch import Watch
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError, age_s
 from nomad_stateful.waiting import Context, Progress, Stopwatch
+from tests.fake_nomad.jobs import ended
 from tests.unit import aws
 from tests.unit.aws import PLACE
 
@@ -126,6 +127,7 @@ class Nomad:
         self.sent: list[tuple[str, str]] = []
         self.live = ""
         self.lines, self.status = HEALTHY, "complete"
+        self.killed = 0
         self.may_make_namespaces = True
         self.interrupts = 0
         self.submitted: Json = {}
@@ -146,7 +148,9 @@ class Nomad:
         if self.interrupts:
             self.interrupts -= 1
             raise KeyboardInterrupt
-        started = {"mysql": {"StartedAt": "now", "Events": [{"DisplayMessage": "Exit Code: 1"}]}, "check": {}}
+        # The server is a sidecar, which Nomad kills once the check has ended.
+        check = ended(self.killed or int(self.status == "failed"), killed=bool(self.killed))
+        started = {"mysql": ended(1, killed=True), "check": check}
         return [{"ID": "a1", "CreateIndex": 1, "ClientStatus": self.status, "TaskStates": started}]
 
     def find(self, path: str, **_params: Any) -> Any:
@@ -588,6 +592,17 @@ def test_another_consumers_check_runs_in_its_task_on_the_restored_volume(nomad: 
         jobs.consumer(nomad, "default", "other", target("index"), "true")
 
 
+def test_another_consumers_check_that_was_stopped_proves_nothing() -> None:
+    nomad: Any = Nomad()
+    nomad.says(HEALTHY[:3])
+    nomad.killed = 137
+    found = Report("index", datetime.now(UTC))
+    Watch(nomad, target("index"), found, Stopwatch(), Progress(Context(), 60)).follow()
+    [finding] = found.findings
+    assert finding.what.startswith("--check failed on the restored volume")
+    assert "Task successfully killed" in finding.what
+
+
 @pytest.mark.parametrize("printed", ["whole\n", ""])
 def test_what_another_consumers_check_printed_is_read_though_nomad_writes_it_later(
     monkeypatch: pytest.MonkeyPatch, printed: str
@@ -596,7 +611,7 @@ def test_what_another_consumers_check_printed_is_read_though_nomad_writes_it_lat
         reads = 0
 
         def get(self, path: str, **params: Any) -> Any:
-            return [{"ID": "a1", "CreateIndex": 1, "ClientStatus": "complete", "TaskStates": {"check": {}}}]
+            return [{"ID": "a1", "CreateIndex": 1, "ClientStatus": "complete", "TaskStates": {"check": ended(0)}}]
 
         def text(self, path: str, **words: Any) -> str:
             self.reads += 1

@@ -14,6 +14,7 @@ from nomad_stateful.operate.drill.model import Target
 from nomad_stateful.operate.drill.report import Report, Table
 from nomad_stateful.operate.drill.watch import Watch
 from nomad_stateful.waiting import Context, Progress, Stopwatch
+from tests.fake_nomad.jobs import ended
 from tests.programs import make_program
 
 CLIENTS = {
@@ -61,7 +62,7 @@ class Nomad:
 
     def __init__(self, database: str, said: str) -> None:
         self._allocation = {"ID": "a1", "CreateIndex": 1, "ClientStatus": "complete"}
-        self._allocation["TaskStates"] = {database: {"StartedAt": "now"}, "check": {}}
+        self._allocation["TaskStates"] = {database: ended(143, killed=True), "check": ended(0)}
         self._said = said
 
     def get(self, _path: str, **_params: Any) -> Any:

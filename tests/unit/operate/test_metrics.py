@@ -21,6 +21,7 @@ from nomad_stateful.operate.metrics.server import targets
 from nomad_stateful.operate.point_in_time import logs
 from nomad_stateful.operate.point_in_time.logs import late
 from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.jobs import ended
 from tests.unit.aws import PLACE, REGION
 from tests.unit.operate.point_in_time.test_logs import FakeS3
 
@@ -139,14 +140,23 @@ def test_dumps_tell_the_newest_success_and_the_runs_that_fail(volume_id: str, no
         return {**launched, "SubmitTime": number * 10**9, "JobSummary": {"Summary": {"dump": summary}}}
 
     # The one that failed before another succeeded is no news any more.
-    nomad.put("jobs", [run(100, Complete=1), run(150, Failed=1), run(200, Complete=1, Failed=1), run(300, Failed=2)])
-    failed = {"ID": "a1", "ClientStatus": "failed", "CreateIndex": 1}
-    for number in (150, 300):
-        nomad.put(f"job/mysql-backup%2Fperiodic-{number}/allocations", [failed])
-        nomad.put(f"job/mysql-backup/periodic-{number}/allocations", [failed])
+    # Nor is one a success that was stopped on its way: a drain with --stop-batch does that.
+    runs = [run(100, Complete=1), run(150, Failed=1), run(200, Complete=1, Failed=1), run(300, Complete=1, Failed=5)]
+    nomad.put("jobs", [*runs, run(400, Complete=1)])
+    failed = {"ID": "a1", "ClientStatus": "failed", "CreateIndex": 1, "TaskStates": {"dump": ended(1)}}
+    done = {"ID": "a2", "ClientStatus": "complete", "CreateIndex": 2, "TaskStates": {"dump": ended(0)}}
+    stopped = done | {"TaskStates": {"dump": ended(137, killed=True)}}
+    known = {100: [done], 150: [failed], 200: [failed, done], 300: [failed, stopped], 400: [stopped]}
+    for number, allocations in known.items():
+        nomad.put(f"job/mysql-backup/periodic-{number}/allocations", allocations)
     found, _ = read()
     assert found["dump_last_success_timestamp_seconds{nomad_job=mysql-backup}"] == 200
     assert found["dump_failing_runs{nomad_job=mysql-backup}"] == 1
+    # Allocations that Nomad has collected are in the run's summary alone.
+    nomad.put("job/mysql-backup/periodic-400/allocations", [])
+    found, _ = read()
+    assert found["dump_last_success_timestamp_seconds{nomad_job=mysql-backup}"] == 400
+    assert found["dump_failing_runs{nomad_job=mysql-backup}"] == 0
     assert found["dump_scheduled{nomad_job=mysql-backup}"] == 1
 
 

@@ -19,6 +19,7 @@ from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError
 from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.jobs import ended
 from tests.unit.operate.commands import parsed
 from tests.unit.operate.group import OUTPUTS as GROUP_OUTPUTS
 
@@ -30,15 +31,15 @@ OUTPUTS = {
 }
 
 
-def restoring(nomad: FakeNomad, ends: str) -> None:
+def restoring(nomad: FakeNomad, ends: str, killed: int = 0) -> None:
     """The restore's allocation is placed once it is asked for again, since then its volume is free."""
-    states = {"fetch": {"Failed": ends == "failed"}, "restore": {"Failed": False}}
-    ended = {"ID": "0123456789abcdef", "Namespace": "data", "ClientStatus": ends, "TaskStates": states}
-    ended["NodeName"] = "client-1"
-    found = [ended]
-    if ends == "lost":
+    states = {"fetch": ended(int(ends == "failed")), "restore": ended(killed, killed=bool(killed))}
+    first = {"ID": "0123456789abcdef", "Namespace": "data", "ClientStatus": ends, "TaskStates": states}
+    first["NodeName"] = "client-1"
+    found = [first]
+    if ends == "lost" or killed:
         # Nomad places it whatever the job says of rescheduling; it waits for the volume.
-        found.append({**ended, "ID": "fedcba9876543210", "ClientStatus": "pending", "TaskStates": {}})
+        found.append({**first, "ID": "fedcba9876543210", "ClientStatus": "pending", "TaskStates": {}})
     for job in ("mysql-backup-restore", JOB):
         nomad.put(f"job/{job}", {}, "data")
     nomad.put(f"job/{JOB}/allocations", lambda: found if ends and nomad.sent(f"job/{JOB}/evaluate") else [], "data")
@@ -94,12 +95,17 @@ def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(nom
 
 
 @pytest.mark.parametrize(
-    ("ends", "why"), [("lost", "was lost with its client client-1: how far it came is not known"), ("failed", "failed")]
+    ("ends", "killed", "why"),
+    [
+        ("lost", 0, "was lost with its client client-1: how far it came is not known"),
+        ("failed", 0, "failed"),
+        ("complete", 143, "was stopped before its end: how far it came is not known"),
+    ],
 )
 def test_a_restore_that_did_not_end_well_does_not_run_again_later(
-    nomad: FakeNomad, others: SimpleNamespace, ends: str, why: str
+    nomad: FakeNomad, others: SimpleNamespace, ends: str, killed: int, why: str
 ) -> None:
-    restoring(nomad, ends)
+    restoring(nomad, ends, killed)
     with pytest.raises(OperateError, match=f"{JOB} {why}"):
         restore.restore(YES, DUMP, "volume", 10)
     assert nomad.writes[-1] == f"DELETE job/{JOB}"

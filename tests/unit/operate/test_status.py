@@ -20,6 +20,7 @@ from nomad_stateful.operate.overview import facts, graph, screen
 from nomad_stateful.operate.overview.facts import JobLine, Overview, PluginLine, VolumeLine
 from nomad_stateful.terminal import Span, rendered, svg, table, takes_colour
 from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.jobs import ended
 from tests.unit.operate.commands import parsed
 from tests.unit.operate.test_recover import CLAIM, CUT_OFF, FREE, INSTANCE, NODE, VOLUME, stack_volume
 
@@ -202,6 +203,8 @@ def nomad(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> FakeNomad:
     launched = {"ParentID": "mysql-backup", "SubmitTime": 1767322800 * 10**9}
     complete = {"JobSummary": {"Summary": {"dump": {"Complete": 1}}}}
     nomad.put("job/mysql-backup/periodic-1767322800", launched | complete)
+    done = {"ID": "d1", "ClientStatus": "complete", "TaskStates": {"dump": ended(0)}}
+    nomad.put("job/mysql-backup/periodic-1767322800/allocations", [done])
     return nomad
 
 

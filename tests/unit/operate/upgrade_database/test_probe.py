@@ -11,6 +11,7 @@ from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
 from nomad_stateful.operate.errors import TimedOutError
 from nomad_stateful.operate.upgrade_database.probe import Probe
 from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.jobs import ended
 
 NEW = Version((9, 7, 4))
 GOOD = "/usr/sbin/mysqld  Ver 9.7.4 for Linux on x86_64\nprobe: done\n"
@@ -37,9 +38,9 @@ def job(**template: Any) -> dict[str, Any]:
 PROBE = "mysql-server-upgrade-probe"
 
 
-def ends(nomad: FakeNomad, status: str, log: str = "", events: str = "") -> FakeNomad:
+def ends(nomad: FakeNomad, status: str, log: str = "", events: str = "", killed: int = 0) -> FakeNomad:
     """Has the probe's job end so."""
-    state = {"Events": [{"DisplayMessage": events}]}
+    state = {"Events": [{"DisplayMessage": events}]} if status != "complete" else ended(killed, killed=bool(killed))
     allocation = {"ID": "a1", "Namespace": "data", "ClientStatus": status, "TaskStates": {"probe": state}}
     nomad.put("namespace/data", {"Name": "data"})
     nomad.put(f"job/{PROBE}/allocations", [allocation], "data")
@@ -100,6 +101,11 @@ def test_an_image_that_would_not_start_is_refused(
     with pytest.raises(UpgradeRefusedError) as refused:
         run(ends(nomad, status, log, events))
     assert why in str(refused.value)
+
+
+def test_a_try_that_was_stopped_proves_nothing(nomad: FakeNomad) -> None:
+    with pytest.raises(UpgradeRefusedError, match="Task successfully killed"):
+        run(ends(nomad, "complete", GOOD, killed=137))
 
 
 def test_an_image_that_does_not_come_is_not_waited_for_without_end(nomad: FakeNomad) -> None:
