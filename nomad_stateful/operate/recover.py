@@ -90,7 +90,8 @@ def recover(frame: Frame, name: str, permission: Permission) -> None:
     with frame.cluster() as nomad, frame.turn(nomad, name), resume if permission.given else nullcontext():
         runner = StepRunner(nomad, lambda: EbsVolumes(stack.aws_place()))
         for volume in stack_volumes(nomad, name):
-            one = Recovery(volume)
+            # Looked at in its turn: the steps of those before it may have taken minutes.
+            one = Recovery(_again(nomad, volume.name))
             done.append(one)
             free(one, permission, runner, partial(_again, nomad, volume.name), tell)
         of_group = _group(nomad, name, tell)
@@ -147,22 +148,20 @@ def free(
     while True:
         one.plans = recovery_plans(one.volume.usage, wanted_free=False)
         tell(_text(one.volume.name, one.plans))
-        # One step of each plan at a time: the next one depends on its result.
-        steps = dict.fromkeys(
-            next((step for step in plan.steps if step not in (*one.ran, *kept)), None) for plan in one.plans
-        )
-        allowed = [step for step in steps if step is not None and permission.allows(step.action)]
-        if not allowed:
+        # Of each plan the first that is left: what comes after depends on its result.
+        steps = [next((step for step in plan.steps if step not in (*one.ran, *kept)), None) for plan in one.plans]
+        step = next((step for step in steps if step is not None and permission.allows(step.action)), None)
+        if step is None:
             return not one.plans
-        for step in allowed:
-            tell(f"    running: {'waiting for Nomad' if step.action == 'await' else step.command}")
-            try:
-                runner.run(step, one.volume.usage, again)
-            except KeptError as error:
-                tell(f"    {error}")
-                kept.append(step)
-            else:
-                one.ran.append(step)
+        tell(f"    running: {'waiting for Nomad' if step.action == 'await' else step.command}")
+        try:
+            runner.run(step, one.volume.usage, again)
+        except KeptError as error:
+            tell(f"    {error}")
+            kept.append(step)
+        else:
+            one.ran.append(step)
+        # It may have taken minutes: the next one is of another look, and a client that came back is left alone.
         one.volume = _settled(one.volume, again)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
 from nomad_stateful.operate import frame, group, recover, stack
@@ -116,6 +117,24 @@ def test_a_step_that_changes_nothing_is_not_done_twice(monkeypatch: pytest.Monke
     assert world.done == ["await"]
 
 
+def test_a_client_that_comes_back_while_another_is_waited_for_is_not_fenced() -> None:
+    """Nomad lost two clients of one volume; the first one's claim is released after minutes."""
+    second = replace(CLIENT, id="node-0b", name="client-2", instance_id="i-0b")
+    claim = replace(CLAIM, alloc_id="1a2b3c4d-0000", node_id=second.id, node_name=second.name)
+    both = replace(
+        STOPPED,
+        claims=(CLAIM, claim),
+        clients={NODE: CLIENT, second.id: second},
+        instances={INSTANCE: "stopped", "i-0b": "running"},
+    )
+    is_back = replace(
+        FREE, claims=(replace(claim, status="running"),), clients={second.id: replace(second, status="ready")}
+    )
+    world = World(both, {"await": is_back})
+    assert world.recover(FENCE)
+    assert world.done == ["await"]
+
+
 def test_no_step_ever_forces_a_volume_off(ec2: Any, nomad: FakeNomad) -> None:
     detachments = asked(ec2, "DetachVolume")
     for usage in (CUT_OFF, STOPPED, UNKNOWN_TO_NOMAD):
@@ -179,6 +198,24 @@ def run(nomad: FakeNomad, usage: VolumeUsage, monkeypatch: pytest.MonkeyPatch, *
     monkeypatch.setattr(stack, "outputs", dict)
     monkeypatch.setattr(StepRunner, "run", refused)
     recover.recover(Frame("recover", yes=True, checks=recover.COMMAND.checks or Checks(), **given), "", FENCE)
+
+
+def test_each_volume_is_looked_at_when_its_turn_comes(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The steps of the first one take minutes: the client of the second one is back by then."""
+    now = {"a": STOPPED, "b": CUT_OFF}
+
+    def read(_nomad: NomadApi, name: str) -> list[StackVolume]:
+        return [replace(stack_volume(now[one]), name=one) for one in sorted([name] if name else now)]
+
+    def run_step(_self: StepRunner, step: Step, *_: Any) -> None:
+        assert step.action == "await", f"{step.command} was run"
+        now.update(a=FREE, b=FREE)
+
+    monkeypatch.setattr(frame, "connect", lambda **_: nomad.client(RetryPolicy()))
+    monkeypatch.setattr(recover, "stack_volumes", read)
+    monkeypatch.setattr(stack, "outputs", dict)
+    monkeypatch.setattr(StepRunner, "run", run_step)
+    recover.recover(Frame("recover", yes=True, checks=recover.COMMAND.checks or Checks()), "", FENCE)
 
 
 def test_a_dry_run_only_tells_whatever_is_permitted(
