@@ -255,9 +255,10 @@ class ZoneChange:
         self._verify(known)
         if pending := self.engine.pending():
             raise ZoneChangeError(f"the volume is in {known.zone}, and a preview has changes still:\n{pending}")
-        old_id = self.copies(known).describe(known.snapshot_id).source if known.snapshot_id else ""
+        origin = self.copies(known).origin()
+        old_id = origin.source if origin else ""
         if old_id and plan.phase != "done":
-            Copies(self.place, old_id, self.wanted.volume).drop_first()
+            Copies(self.place, old_id, self.wanted.volume).drop_first(but=known.snapshot_id)
         return {
             "ok": True,
             "volume": self.wanted.volume,

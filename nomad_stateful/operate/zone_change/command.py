@@ -101,13 +101,10 @@ def ending(result: dict[str, Any], plan: Plan) -> list[str]:
             "after"
         )
     if earlier:
-        told.append(
-            f"  {earlier} is kept, outside of the stack; to delete it: aws ec2 delete-volume --volume-id {earlier}"
-        )
-    if result["snapshotId"]:
-        told.append(
-            f"  the snapshot is kept; to delete it: aws ec2 delete-snapshot --snapshot-id {result['snapshotId']}"
-        )
+        told += [
+            f"  {earlier} is kept, outside of the stack; to delete it: aws ec2 delete-volume --volume-id {earlier}",
+            f"  the snapshot is kept; to delete it: aws ec2 delete-snapshot --snapshot-id {result['snapshotId']}",
+        ]
     return told
 
 

@@ -56,18 +56,17 @@ class Copies:
         """Returns the newest complete snapshot; None if there is none."""
         return newest(self._snapshots.of_volume(self._volume_id, self._made_from))
 
-    def describe(self, snapshot_id: str) -> Snapshot:
-        """Returns a snapshot by its id. Raises ZoneChangeError where there is none."""
+    def origin(self) -> Snapshot | None:
+        """Returns the snapshot that it was made from; None where that is gone, or there was none."""
+        return self._snapshots.find(self._made_from) if self._made_from else None
+
+    def chosen(self, snapshot_id: str) -> Snapshot:
+        """Returns a snapshot to go on from, by the rule of the volume's guard. Raises ZoneChangeError."""
         found = self._snapshots.find(snapshot_id)
         if found is None:
             raise ZoneChangeError(
                 f"EC2 has no snapshot {snapshot_id} in this account and region: see `nomad-stateful snapshots`"
             )
-        return found
-
-    def chosen(self, snapshot_id: str) -> Snapshot:
-        """Returns a snapshot to go on from, by the rule of the volume's guard. Raises ZoneChangeError."""
-        found = self.describe(snapshot_id)
         if not found.is_complete:
             raise ZoneChangeError(
                 f"--snapshot {snapshot_id} is {found.state} ({found.progress}): wait until it is completed, or leave "
@@ -82,10 +81,10 @@ class Copies:
             )
         return found
 
-    def drop_first(self) -> None:
-        """Deletes the snapshots that were taken to shorten the last one."""
+    def drop_first(self, but: str) -> None:
+        """Deletes the snapshots that were taken to shorten the last one, but one from which a failover went on."""
         for one in self._snapshots.of_volumes([self._volume_id]):
-            if one.state != "error" and one.tags.get(MOVE_TAG) == FIRST:
+            if one.state != "error" and one.tags.get(MOVE_TAG) == FIRST and one.id != but:
                 self._snapshots.delete(one.id)
 
     def give_up(self) -> None:

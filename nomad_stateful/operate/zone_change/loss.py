@@ -41,7 +41,10 @@ def expected(copies: Copies, known: Stored, lost_at: datetime, wanted: str, limi
 
 
 def of_begun(place: AwsPlace, name: str, known: Stored, wanted: str) -> Loss | None:
-    """Returns what was lost when the volume was given up; it has its new zone already. Raises ZoneChangeError."""
+    """Returns what was lost when the volume was given up; it has its new zone already. Raises ZoneChangeError.
+
+    None where nothing says it: what it was made from, or the volume that was given up, may be deleted since.
+    """
     if not known.snapshot_id:
         return None
     if wanted not in ("", known.snapshot_id):
@@ -49,9 +52,9 @@ def of_begun(place: AwsPlace, name: str, known: Stored, wanted: str) -> Loss | N
             f"--snapshot is {wanted}: the volume is made from {known.snapshot_id} by the `up` that was begun. Leave "
             "--snapshot out"
         )
-    found = Copies(place, known.volume_id, name).describe(known.snapshot_id)
-    given_up = Copies(place, found.source, name).given_up()
-    if given_up is None:
+    found = Copies(place, known.volume_id, name, known.snapshot_id).origin()
+    given_up = Copies(place, found.source, name).given_up() if found else None
+    if found is None or given_up is None:
         return None
     return _loss(found, (given_up - found.taken).total_seconds() / 60)
 

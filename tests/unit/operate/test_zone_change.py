@@ -427,6 +427,24 @@ def test_a_repeated_command_after_the_end_changes_nothing(world: World) -> None:
     assert again["volumeId"] == first["volumeId"]
 
 
+def test_a_repeated_command_succeeds_where_what_its_result_names_was_deleted(
+    ec2: Any, world: World, lost: bool
+) -> None:
+    first = world.run(lost=lost)
+    ec2.delete_snapshot(SnapshotId=first["snapshotId"])
+    ec2.delete_volume(VolumeId=first["earlierVolumeId"])
+    again = world.run(lost=lost)
+    assert (again["volumeId"], again["earlierVolumeId"]) == (first["volumeId"], "")
+
+
+def test_a_resumed_command_does_not_call_a_deleted_snapshot_kept(ec2: Any, world: World, lost: bool) -> None:
+    world.killed("removes snapshotId", lost=lost)
+    ec2.delete_snapshot(SnapshotId=world.engine.guard["snapshotId"])
+    change = world.change(lost=lost)
+    plan = change.plan()
+    assert "is kept" not in "\n".join(command.ending(change.run(plan), plan))
+
+
 def test_other_changes_of_the_stack_are_not_made_along_with_a_move(world: World) -> None:
     world.engine.other_changes = "~ nomad:index:Job mysql-job"
     with pytest.raises(ZoneChangeError, match="other pending changes"):
@@ -491,6 +509,16 @@ def test_a_failover_that_was_killed_goes_on_from_the_same_snapshot(world: World,
     world.killed(dies_after, lost=True)
     result = world.run(lost=True)
     assert (result["snapshotId"], result["zone"]) == (snapshot, B)
+
+
+def test_a_failover_of_a_begun_move_keeps_the_first_snapshot_that_it_went_on_from(world: World) -> None:
+    """It is the only one: the zone was lost before the last one."""
+    world.killed(f"previews {B}")
+    first = snapshots_of(world.ec2, world.old)
+    world.nomad.change(f"node/{A}", Status="down")
+    result = world.run(lost=True)
+    assert snapshots_of(world.ec2, world.old) == first == [result["snapshotId"]]
+    assert world.run(lost=True)["snapshotId"] == result["snapshotId"]
 
 
 def test_a_failover_that_resumes_goes_on_from_the_snapshot_that_is_named_now(world: World) -> None:
