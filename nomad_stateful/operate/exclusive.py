@@ -5,6 +5,7 @@ Pulumi's lock is there for one update, and these commands are several updates wi
 
 import getpass
 import os
+import secrets
 import socket
 import sys
 import threading
@@ -46,10 +47,11 @@ class VariableLock:
         self._nomad = nomad
         self._namespace = namespace
         self._path = path
-        self._items = dict(items)
+        # Two commands may say the same of themselves.
+        self._items = {**items, "turn": secrets.token_hex(8)}
         self._id = ""
-        self.lost = False
-        """Whether somebody else took it, after Nomad had freed it: it could not be renewed in time."""
+        self._lost = False
+        self._one_at_a_time = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=repeat, args=(self._renew, self._ended, _RENEW_S), daemon=True)
 
@@ -61,9 +63,23 @@ class VariableLock:
         return True
 
     def holder(self) -> Mapping[str, str]:
-        """Returns what is said of whoever has it; nothing where it is free. Raises NomadError."""
-        found = self._nomad.find(f"var/{self._path}", namespace=self._namespace) or {}
-        return found.get("Items") or {}
+        """Returns what is said of whoever else has it; nothing where nobody has. Raises NomadError."""
+        found = self._found()
+        return {} if found == self._items else found
+
+    def is_held(self) -> bool:
+        """Renews the lock; returns whether it is held, and nobody else had it since it was taken. Raises NomadError."""
+        with self._one_at_a_time:
+            try:
+                self._put("lock-renew", {"ID": self._id})
+            except NomadApiError as error:
+                if is_transient(error):
+                    raise
+                # Nomad has freed it, as after a long pause of this machine. Whoever takes it puts items of his own
+                # there, and removes the variable at the end.
+                self._lost = self._lost or self._found() != self._items
+                return self._acquire() and not self._lost
+            return not self._lost
 
     def free(self) -> None:
         """Frees the lock and removes its variable; best effort, since Nomad frees it anyway."""
@@ -87,19 +103,14 @@ class VariableLock:
 
     def _renew(self) -> float:
         try:
-            self._renew_once()
+            self.is_held()
         except NomadError as error:
             print(f"    the lock {self._path} is not renewed: {error}", file=sys.stderr)
         return _RENEW_S
 
-    def _renew_once(self) -> None:
-        try:
-            self._put("lock-renew", {"ID": self._id})
-        except NomadApiError as error:
-            if is_transient(error):
-                raise
-            # Nomad has freed it, as after a long pause of this machine.
-            self.lost = not self._acquire()
+    def _found(self) -> Mapping[str, str]:
+        found = self._nomad.find(f"var/{self._path}", namespace=self._namespace) or {}
+        return found.get("Items") or {}
 
     def _put(self, operation: str, lock: dict[str, str]) -> dict[str, dict[str, str]]:
         # Nomad takes items with an acquisition only.
@@ -112,9 +123,10 @@ class VariableLock:
 
 @contextmanager
 def exclusive(nomad: NomadApi, command: str) -> Iterator[Callable[[], None]]:
-    """A context in which no other command changes the stack; gives what raises BusyError where one does after all.
+    """A context in which no other command changes the stack; gives what raises BusyError where one did after all.
 
-    A command that was killed is waited for, until Nomad has freed its lock. Raises BusyError and NomadError.
+    That asks Nomad, and raises NomadError without an answer. A command that was killed is waited for, until Nomad has
+    freed its lock. Raises BusyError and NomadError.
     """
     path = f"{FOLDER}/operators/{'/'.join(map(escaped, stack.tag().split('/')))}"
     mine = {
@@ -126,8 +138,12 @@ def exclusive(nomad: NomadApi, command: str) -> Iterator[Callable[[], None]]:
     _take(lock)
 
     def refuse_lost() -> None:
-        if lock.lost:
-            raise BusyError(f"{_others(lock)}: it began when this command had not reached Nomad for long")
+        if not lock.is_held():
+            other = _others(lock, "another command has changed the stack")
+            raise BusyError(
+                f"{other}: it began when this command had not reached Nomad for long. Run the same command again after "
+                "that"
+            )
 
     try:
         yield refuse_lost
@@ -155,8 +171,8 @@ def _take(lock: VariableLock) -> None:
         ) from None
 
 
-def _others(lock: VariableLock) -> str:
+def _others(lock: VariableLock, unknown: str = "another command changes the stack") -> str:
     known = lock.holder()
     if not known:
-        return "another command changes the stack"
+        return unknown
     return f"`nomad-stateful {known.get('command')}` of {known.get('by')} changes the stack since {known.get('since')}"

@@ -37,9 +37,13 @@ def _lock(records: Records, asked: Asked, operation: str, index: int) -> Answer:
         if held:
             return 409, before
         return 200, _kept(records, asked, asked.body["Items"], index, Lock=given | {"ID": next(_ids)})
+    if not before:
+        return refused("variable doesn't exist", 404)
     if held != given["ID"] or not held:
-        return refused("lock not found", 409)
+        return refused("attempting to modify locked variable" if held else "variable doesn't hold a lock", 409)
     if operation == "lock-release":
+        if asked.body.get("Items"):
+            return refused("lock release operation doesn't take variable items", 400)
         del before["Lock"]
     return 200, {"Path": _path(asked), "Lock": given}
 

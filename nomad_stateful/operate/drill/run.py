@@ -13,7 +13,7 @@ from nomad_stateful.nomad.paths import plugin_path, volume_path
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill import scratch as scratches
 from nomad_stateful.operate.drill import watch
-from nomad_stateful.operate.drill.model import Dump, Json, Options, Scratch, Target
+from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report, mib, taken
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import FREED_AFTER_S, VariableLock
@@ -74,23 +74,24 @@ class Drill:
         self._aws = aws
         self._target = target
         self._report = report
+        self._external_id = ""
 
     def run(self, scratch: Scratch, job: Json, timeout_s: float, *, keep: bool = False) -> None:
         """Restores, starts and checks; adds what is wrong to the report. Raises DrillError where another one runs.
 
         With `keep`, a snapshot of what was restored is taken before it is removed, unless something is wrong with it.
         """
-        with self._locked():
+        with self._locked() as lock:
             self._remove_left()
             progress = Progress(CONTEXT, timeout_s)
             done = False
             try:
-                self._restore(scratch, job, progress)
+                self._restore(scratch, job, progress, lock)
                 done = self._report.ok or self._report.unchecked
             except FAILURES as error:
                 self._report.wrong(str(error), "fix the cause, and run the drill again")
             finally:
-                self._remove(timeout_s if keep and done else None)
+                self._remove(lock, timeout_s if keep and done else None)
 
     def clean(self) -> None:
         """Removes what an earlier drill left. Raises what stands in its way."""
@@ -101,13 +102,15 @@ class Drill:
         if removed := scratches.remove(self._nomad, self._aws, self._target):
             print(f"    removed what an earlier drill left: {', '.join(removed)}", file=sys.stderr)
 
-    def _restore(self, scratch: Scratch, job: Json, progress: Progress) -> None:
+    def _restore(self, scratch: Scratch, job: Json, progress: Progress, lock: VariableLock) -> None:
         took = Stopwatch()
         with self._phase("volume", f"an EBS volume in {self._target.zone} {scratch}"):
-            external_id = scratches.create(self._aws, self._target, scratch)
+            self._external_id = scratches.create(self._aws, self._target, scratch)
         self._await_controller(max(0.0, progress.left_s))
         with self._phase("register", f"volume {self._target.id} in namespace {self._target.namespace}"):
-            self._register(external_id, max(0.0, progress.left_s))
+            self._register(max(0.0, progress.left_s))
+            if not lock.is_held():
+                raise DrillError("this drill has lost the volume's lock: its job is not started")
             # Drawn for this server: its init file gives root this password, and the live one is copied nowhere.
             path, password = scratches.variable_path(self._target), {"root_password": secrets.token_urlsafe(24)}
             variable = {"Namespace": self._target.namespace, "Path": path, "Items": password}
@@ -125,14 +128,14 @@ class Drill:
         what = f"a controller of plugin {self._target.plugin} is healthy"
         wait_for(what, healthy, timeout_s, "`nomad-stateful doctor` says what it lacks.")
 
-    def _register(self, external_id: str, timeout_s: float) -> None:
+    def _register(self, timeout_s: float) -> None:
         """Registers the volume; the controller that Nomad asks may be on a client that it has not called down yet."""
         target = self._target
         volume = {
             "ID": target.id,
             "Name": target.id,
             "Namespace": target.namespace,
-            "ExternalID": external_id,
+            "ExternalID": self._external_id,
             "PluginID": target.plugin,
             "RequestedCapabilities": [{"AccessMode": target.access_mode, "AttachmentMode": target.attachment_mode}],
             "MountOptions": dict(target.mount_options) or None,
@@ -147,19 +150,35 @@ class Drill:
         what = f"Nomad registers volume {target.id}"
         wait_for(what, registered, timeout_s, "`nomad-stateful doctor` says what its controllers lack.")
 
-    def _remove(self, keep_timeout_s: float | None) -> None:
+    def _remove(self, lock: VariableLock, keep_timeout_s: float | None) -> None:
         """Removes whatever this drill has made; what cannot be removed is in the report."""
         print("==> remove" if keep_timeout_s is None else "==> keep a snapshot, then remove", file=sys.stderr)
         took = Stopwatch()
 
         def keep(volume_id: str) -> None:
+            if volume_id != self._external_id:
+                return
             with self._phase("keep", f"a snapshot of {volume_id}"):
                 scratches.keep_snapshot(
                     self._aws, self._target, self._report, volume_id, max(60.0, keep_timeout_s or 0)
                 )
 
         try:
+            if not lock.is_held():
+                # That one's job, and what it says, have the same names.
+                self._report.wrong(
+                    f"another drill of volume {self._target.volume} began when this one had not reached Nomad for "
+                    "long: what is told here may be of that one, which removes what this one made",
+                    "run the same command again after that",
+                )
+                return
             scratches.remove(self._nomad, self._aws, self._target, None if keep_timeout_s is None else keep)
+            if keep_timeout_s is not None and not self._report.kept:
+                self._report.wrong(
+                    f"no snapshot is kept: EC2 does not show {self._external_id}, which was restored, with the drill's "
+                    "tag",
+                    "run the same command again",
+                )
             self._report.phases["remove"] = round(took.seconds - self._report.phases.get("keep", 0), 2)
         except KeyboardInterrupt:
             self._report.left.append("the removal was interrupted")
@@ -174,7 +193,7 @@ class Drill:
             )
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[VariableLock]:
         target = self._target
         lock = VariableLock(self._nomad, target.namespace, f"{FOLDER}/{target.id}", {"what": "a drill"})
         wait_for(
@@ -184,7 +203,7 @@ class Drill:
             f"Another drill of this volume runs (one that was killed has it for {FREED_AFTER_S} s): wait for its end.",
         )
         try:
-            yield
+            yield lock
         finally:
             lock.free()
 

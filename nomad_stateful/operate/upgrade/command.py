@@ -90,6 +90,8 @@ def _change(
             f"{error}. The node plugins and the settings have {asked.version}, the state has {asked.before} until then"
         ) from None
     except (NodeFailedError, EngineError) as error:
+        say(f"FAILED: {error}")
+        refuse_lost()
         _back(engine, roll, asked, before, str(error))
 
 
@@ -111,7 +113,6 @@ def _settle(engine: Engine, asked: Wanted) -> None:
 
 def _back(engine: Engine, roll: Rollout, asked: Wanted, before: dict[str, Any], why: str) -> None:
     """Restores the version and the settings from before. Raises RolledBackError, and OperateError where it cannot."""
-    say(f"FAILED: {why}")
     say(f"rolling back to {asked.before}")
     try:
         current = stack.fresh_config().get(PLUGINS) or []

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from nomad_stateful.operate.drill.watch import Watch
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError, age_s
 from nomad_stateful.waiting import Context, Progress, Stopwatch
+from tests.fake_nomad import variables
+from tests.fake_nomad.answers import Asked
 from tests.fake_nomad.jobs import ended
 from tests.unit import aws
 from tests.unit.aws import PLACE
@@ -135,6 +137,8 @@ class Nomad:
         self.parsed: Json = {}
         self.unhealthy = 0
         self.lost_controller = 0
+        self.after: dict[str, Callable[[], None]] = {}
+        """What happens by itself, once, after a request: "register", or "job"."""
 
     def get(self, path: str, **params: Any) -> Any:
         """Allocations and evaluations of the drill's job, and the stack's volumes."""
@@ -145,6 +149,7 @@ class Nomad:
         if path.endswith("/evaluations"):
             return [{"Status": "complete"}]
         assert path.endswith("/allocations")
+        self.after.pop("job", lambda: None)()
         if self.interrupts:
             self.interrupts -= 1
             raise KeyboardInterrupt
@@ -181,17 +186,21 @@ class Nomad:
         if kind == "jobs":
             self.submitted = self.jobs[body["Job"]["ID"]] = body["Job"]
         elif kind == "var":
-            # As Nomad does.
-            assert not (body["Items"] and "lock-release" in params)
-            self.variables[name] = body | {"locked": "lock-acquire" in params or "lock-renew" in params}
             self.password = body["Items"] if "root_password" in (body["Items"] or {}) else self.password
-            return {"Lock": {"ID": "lock"}}
+            return self._variable("PUT", name, body, params)
         elif self.lost_controller:
             self.lost_controller -= 1
             raise NomadApiError(500, "controller validate volume: No path to node")
         else:
             self.volumes[name.removeprefix("csi/")] = body["Volumes"][0]
+            self.after.pop("register", lambda: None)()
         return None
+
+    def _variable(self, method: str, name: str, body: Any, params: Json) -> Any:
+        status, answer = variables.write(self.variables, Asked(method, name, params, body), 1)
+        if status >= 400:
+            raise NomadApiError(status, str(answer))
+        return answer
 
     def delete(self, path: str, **params: Any) -> None:
         """Removes what is at the path; a job is stopped first, and purged then."""
@@ -207,8 +216,10 @@ class Nomad:
             self.jobs[name]["Stop"] = True
             self.status = self.status if self.status in ("complete", "failed") else "complete"
             return
-        assert kind != "var" or not self.variables[name].get("locked")
-        {"job": self.jobs, "var": self.variables, "volume": self.volumes}[kind].pop(name.removeprefix("csi/"))
+        if kind == "var":
+            self._variable("DELETE", name, None, params)
+            return
+        {"job": self.jobs, "volume": self.volumes}[kind].pop(name.removeprefix("csi/"))
 
     def text(self, path: str, **words: Any) -> str:
         """The log of a task."""
@@ -491,6 +502,51 @@ def test_nothing_is_kept_that_lacks_transactions_or_is_damaged(bench: Bench, lin
     assert not bench.said()["kept"]
 
 
+class Another:
+    """Another drill of the volume: it has removed the first one's, and has things of its own by the same names."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.volume = ""
+
+    def begins(self) -> None:
+        ec2 = self._bench.ec2
+        for one in ec2.describe_volumes(Filters=[{"Name": "tag-key", "Values": [DRILL_TAG]}])["Volumes"]:
+            ec2.delete_volume(VolumeId=one["VolumeId"])
+        self.volume = aws.made_volume(ec2, {DRILL_TAG: "shop/prod/mysql"}, SnapshotId=self._bench.snapshot_id)
+
+    def takes_over(self) -> None:
+        """Once Nomad has freed the lock of the first one, which was suspended."""
+        lock = {"Items": {"what": "a drill"}, "Lock": {"ID": "another's"}}
+        self._bench.nomad.variables[f"nomad/jobs/nomad-stateful/{JOB}"] = lock
+        self.begins()
+
+
+@pytest.mark.parametrize("after", ["register", "job"])
+def test_a_drill_that_lost_its_turn_is_red_and_leaves_the_other_one_alone(bench: Bench, after: str) -> None:
+    another = Another(bench)
+    bench.nomad.after[after] = another.takes_over
+    with pytest.raises(DrillError, match="the drill of volume mysql failed"):
+        bench.drill(keep=True)
+    said = bench.said()
+    assert any("another drill of volume mysql began" in one["what"] for one in said["findings"])
+    assert not said["kept"]
+    assert aws.snapshots_of(bench.ec2, another.volume) == []
+    assert bench.ec2.describe_volumes(VolumeIds=[another.volume])["Volumes"]
+    assert bool(bench.nomad.submitted) is (after == "job")
+    assert ("DELETE", f"job/{JOB}") not in bench.nomad.sent
+
+
+def test_no_volume_is_kept_but_the_one_that_was_restored(bench: Bench) -> None:
+    another = Another(bench)
+    bench.nomad.after["job"] = another.begins
+    with pytest.raises(DrillError, match="no snapshot is kept: EC2 does not show vol-"):
+        bench.drill(keep=True)
+    assert not bench.said()["kept"]
+    assert aws.snapshots_of(bench.ec2, another.volume) == []
+    assert bench.nothing_is_left()
+
+
 def test_ctrl_c_removes_what_was_made(bench: Bench) -> None:
     bench.nomad.status, bench.nomad.interrupts = "running", 1
     with pytest.raises(OperateError, match=r"interrupted: .*What the drill made is removed"):
@@ -504,7 +560,7 @@ def test_what_a_killed_drill_left_is_removed_by_the_next_one(bench: Bench, *, cl
     nomad.spaces[SPACE] = {"Meta": {"made-by": "nomad-stateful drill"}}
     nomad.jobs[JOB] = {"ID": JOB, "TaskGroups": []}
     nomad.volumes[JOB] = {"ID": JOB}
-    nomad.variables[f"nomad/jobs/{JOB}"] = {"Items": {}}
+    nomad.variables[f"nomad/jobs/{JOB}"] = {"Items": {}, "ModifyIndex": 1}
     aws.made_volume(bench.ec2, {DRILL_TAG: "shop/prod/mysql"}, SnapshotId=bench.snapshot_id)
     bench.drill(clean=clean)
     assert bench.nothing_is_left()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nomad_stateful.nomad.api import NomadApiError
 from nomad_stateful.operate import exclusive as turns
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
@@ -46,8 +47,8 @@ def test_a_second_command_is_refused_and_told_who_has_the_stack(nomad: FakeNomad
 
 
 def test_a_command_that_was_killed_is_waited_for(nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed = VariableLock(nomad.api, "data", PATH, {"command": "move mysql"})
-    assert killed.take()
+    # Nobody renews it.
+    nomad.put(f"var/{PATH}", {"Lock": {"ID": "killed"}, "Items": {"command": "move mysql"}}, namespace="data")
     take = VariableLock.take
 
     def expires(self: VariableLock) -> bool:
@@ -59,7 +60,6 @@ def test_a_command_that_was_killed_is_waited_for(nomad: FakeNomad, monkeypatch: 
         patched.setattr(VariableLock, "take", expires)
         with exclusive(nomad.api, "move mysql") as refuse_lost:
             refuse_lost()
-    killed.free()
 
 
 def test_a_command_whose_lock_nomad_freed_takes_it_again(nomad: FakeNomad) -> None:
@@ -84,3 +84,33 @@ def test_a_command_that_lost_its_turn_stops_before_its_next_step(nomad: FakeNoma
         said = wait_for("it knows", lost, 10, "", poll_s=0.005)
         assert "`nomad-stateful upgrade-mysql 9.7.4` of b@host (pid 1) changes the stack since now" in said
     assert nomad.records[VARIABLE]["Lock"] == {"ID": "another's"}
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_turn_that_another_command_had_is_lost_though_that_has_ended(
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, *, killed: bool
+) -> None:
+    # As while it is suspended.
+    monkeypatch.setattr(turns, "_RENEW_S", 600)
+    with exclusive(nomad.api, "move mysql") as refuse_lost:
+        expire(nomad)
+        other = VariableLock(nomad.api, "data", PATH, nomad.records[VARIABLE]["Items"])
+        assert other.take()
+        if killed:
+            expire(nomad)
+        else:
+            other.free()
+        # It has the lock again, and not its turn.
+        for _ in range(2):
+            with pytest.raises(BusyError, match="another command has changed the stack: it began when"):
+                refuse_lost()
+            assert nomad.records[VARIABLE]["Lock"]
+    assert VARIABLE not in nomad.records
+    other.free()
+
+
+def test_a_command_that_may_not_renew_its_lock_stops_before_its_next_step(nomad: FakeNomad) -> None:
+    with exclusive(nomad.api, "move mysql") as refuse_lost:
+        nomad.refuse(f"var/{PATH}", 403, "Permission denied")
+        with pytest.raises(NomadApiError, match="Permission denied"):
+            refuse_lost()

@@ -16,6 +16,7 @@ from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.ownership import WrongClusterError
 from nomad_stateful.operate.upgrade import command
+from nomad_stateful.operate.upgrade.rollout import NodeFailedError
 from nomad_stateful.operate.upgrade.wanted import UpgradeRefusedError
 from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
@@ -36,12 +37,19 @@ class World:
         self.busy = False
         self.locked = False
         self.locked_later = False
+        self.fails = False
+        self.lost = False
 
     @contextlib.contextmanager
     def exclusive(self, _nomad: Any, what: str) -> Iterator[Callable[[], None]]:
         if self.busy:
             raise BusyError(f"{what} beside another")
-        yield lambda: None
+
+        def refuse_lost() -> None:
+            if self.lost:
+                raise BusyError("another command has changed the stack")
+
+        yield refuse_lost
 
     def required(self, _nomad: Any) -> None:
         self.asked += 1
@@ -68,6 +76,10 @@ class World:
         )
 
     def rollout(self, *_: Any) -> Any:
+        def run() -> None:
+            if self.fails:
+                raise NodeFailedError("node-1 is not healthy")
+
         return SimpleNamespace(
             api=self.nomad.api,
             job_id="plugin-ebs-node",
@@ -75,7 +87,8 @@ class World:
             before=lambda: {"Version": 0},
             lacks=list,
             register=lambda _job: self.done.append("registered"),
-            run=lambda: None,
+            roll_back=lambda _before: self.done.append("rolled back"),
+            run=run,
             done={},
         )
 
@@ -131,3 +144,14 @@ def test_another_pulumi_that_came_after_the_roll_out_undoes_nothing(world: World
     with pytest.raises(OperateError, match=r"locked by ci@runner.*settings have v1.50.0, the state has v1.48.0"):
         upgrade()
     assert world.done == ["registered", "set"]
+
+
+@pytest.mark.parametrize(("lost", "done"), [(False, ["registered", "rolled back"]), (True, ["registered"])])
+def test_a_version_that_fails_goes_back_unless_another_command_has_had_its_turn(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, lost: bool, done: list[str]
+) -> None:
+    monkeypatch.setattr(stack, "fresh_config", lambda: {"nomad-stateful:plugins": [PLUGIN]})
+    world.fails, world.lost = True, lost
+    with pytest.raises(BusyError if lost else command.RolledBackError):
+        upgrade()
+    assert world.done == done
