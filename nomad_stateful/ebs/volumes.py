@@ -90,8 +90,12 @@ class Volume:
 
     @property
     def given_up(self) -> str:
-        """When an operator gave it up, because its zone is lost: nothing waits for it any more; "" if nobody did."""
-        return self.tags.get(GIVEN_UP_TAG, "")
+        """When an operator gave it up, because its zone is lost: nothing waits for it any more.
+
+        "" if nobody did, or an instance got it since: the zone is back.
+        """
+        when = self.tags.get(GIVEN_UP_TAG, "")
+        return "" if any(one.since > when for one in self.attachments) else when
 
     def __str__(self) -> str:
         return f"attached to {', '.join(map(str, self.attachments))}" if self.attachments else self.state

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable
 from nomad_stateful.ebs.volumes import EbsVolumes, Volume
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.nomad import attaching, consumer_job, group_members, volume_claims
+from nomad_stateful.nomad import attaching, clients, consumer_job, group_members, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
+from nomad_stateful.nomad.clients import Client
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.paths import volume_path
@@ -103,7 +104,7 @@ class VolumeRelease(ResourceInAccount):
         progress = Progress(ctx, limit_s)
         consumer = ConsumerJob(api, wanted["namespace"], wanted["consumerJobId"])
         stopped_before = bool(wanted["consumerJobId"]) and self._stop_user(ctx, consumer, wanted)
-        if self._is_given_up(ctx, wanted):
+        if self._is_given_up(ctx, api, wanted):
             # Its registration, which goes next, takes the claims along: Nomad grants that once their jobs are stopped.
             return
         held = _await_no_claims(progress, api, wanted)
@@ -115,8 +116,11 @@ class VolumeRelease(ResourceInAccount):
             # The last volume that is released takes the job's record with it.
             consumer.purge_if_ended()
 
-    def _is_given_up(self, ctx: Context, wanted: Props) -> bool:
-        """Returns whether an operator gave the volume up with its zone, so that nobody will detach it."""
+    def _is_given_up(self, ctx: Context, api: NomadApi, wanted: Props) -> bool:
+        """Returns whether an operator gave the volume up with its zone, so that nobody will detach it.
+
+        Not while a client that claims it, or has it attached, answers: the zone is back. Raises NomadError.
+        """
         if wanted["backend"] != "ebs":
             return False
         try:
@@ -124,13 +128,18 @@ class VolumeRelease(ResourceInAccount):
         except ProviderError:
             # What follows says it, with who holds the volume.
             return False
-        if found.given_up:
-            name, volume_id = wanted["volumeId"], wanted["externalId"]
+        if not found.given_up:
+            return False
+        name = f"volume {wanted['volumeId']} ({wanted['externalId']})"
+        if there := ctx.call(lambda: _answering(api, wanted, found)):
             ctx.log(
                 "warning",
-                f"volume {name} ({volume_id}) is not waited for: it was abandoned with its zone at {found.given_up}",
+                f"{name} is waited for, though it was abandoned with its zone at {found.given_up}: "
+                f"{', '.join(map(str, there))}, which has it, answers",
             )
-        return bool(found.given_up)
+            return False
+        ctx.log("warning", f"{name} is not waited for: it was abandoned with its zone at {found.given_up}")
+        return True
 
     def _stop_user(self, ctx: Context, consumer: ConsumerJob, wanted: Props) -> bool:
         """Stops a job whose current version uses the volume; returns whether it was stopped already.
@@ -240,6 +249,14 @@ def _moved(olds: Props, inputs: Props) -> list[CheckFailure]:
         for key, what in (("accountId", "account"), ("region", "region"))
         if olds.get(key) and not contains_unknown(inputs[key]) and olds[key] != inputs[key]
     ]
+
+
+def _answering(api: NomadApi, wanted: Props, found: Volume) -> list[Client]:
+    """Returns the clients that answer Nomad and claim the volume, or have it attached. Raises NomadError."""
+    held = volume_claims.claims(api.find(volume_path(wanted["volumeId"]), namespace=wanted["namespace"]))
+    claiming, having = {one.node_id for one in held}, {one.instance_id for one in found.attachments}
+    up = clients.read(api, [one for one in clients.listed(api) if one.is_up])
+    return [one for one in up if one.id in claiming or one.instance_id in having]
 
 
 def _await_no_claims(progress: Progress, api: NomadApi, wanted: Props) -> Sequence[Claim]:

@@ -218,10 +218,10 @@ def test_what_was_restored_from_another_volume_is_refused() -> None:
     assert "it is a snapshot of vol-2, and the volume that moves is vol-1" in said
 
 
-def attached(mark: str = "", **volume: Any) -> Ec2:
+def attached(mark: str = "", since: str = "2026-11-20 08:00:00 UTC", **volume: Any) -> Ec2:
     """An instance has the volume; the snapshot may be marked."""
     snapshot = replace(COMPLETE, tags={MOVE_TAG: mark} if mark else {})
-    return Ec2(snapshot, attachments=[Attachment("i-1", "/dev/xvdaa", "attached")], **volume)
+    return Ec2(snapshot, attachments=[Attachment("i-1", "/dev/xvdaa", "attached", since)], **volume)
 
 
 @pytest.mark.parametrize("mark", ["", "us-west-2b"])
@@ -237,6 +237,14 @@ def test_a_volume_that_was_given_up_with_its_zone_moves_though_it_is_attached() 
     assert refusals(olds, given_up, **TO_B) == ""
     inputs = guard(given_up).check(Context(), olds, NEW | TO_B).inputs
     assert guard(given_up).update(Context(), "", olds, olds, inputs)["zone"] == "us-west-2b"
+
+
+def test_a_volume_that_was_given_up_and_attached_since_does_not_move() -> None:
+    back = attached(since="2026-11-22 10:15:01 UTC", tags={GIVEN_UP_TAG: "2026-11-22 10:15:00 UTC"})
+    olds = first(moveTo="us-west-2b")
+    assert "EBS volume vol-1 is attached to i-1, and what is written after" in refusals(olds, back, **TO_B)
+    with pytest.raises(ProviderError, match=r"vol-1 is attached to i-1, .* would stay behind. Nothing was changed"):
+        guard(back).update(Context(), "", olds, olds, olds | TO_B)
 
 
 def test_a_preview_may_try_the_move_by_a_first_snapshot_and_the_update_looks_again() -> None:

@@ -1,5 +1,6 @@
 """VolumeRelease while EC2 throttles or does not answer."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -16,6 +17,7 @@ from nomad_stateful.waiting import Context
 from tests.fake_nomad import FakeNomad
 
 ATTACHED = Volume("vol-1", "in-use", [Attachment("i-1", "/dev/xvdba", "detaching")])
+GIVEN_UP = replace(ATTACHED, tags={GIVEN_UP_TAG: "2026-11-22 10:15:00 UTC"})
 STATE = {"volumeId": "mysql", "backend": "ebs", "externalId": "vol-1", "timeoutS": 60, "releaseId": "r"}
 
 
@@ -65,9 +67,42 @@ def test_a_volume_of_a_job_that_was_stopped_before_is_waited_for_and_then_the_jo
 
 
 def test_a_volume_that_was_given_up_with_its_zone_is_not_waited_for(api: NomadApi) -> None:
-    ebs = Ebs(Volume("vol-1", "in-use", ATTACHED.attachments, tags={GIVEN_UP_TAG: "2026-11-22 10:15:00 UTC"}))
+    ebs = Ebs(GIVEN_UP)
     release(api, ebs)
     assert ebs.asked == 1
+
+
+@pytest.mark.parametrize("holds", ["a claim", "an attachment"])
+def test_a_volume_that_was_given_up_is_waited_for_while_a_client_that_has_it_answers(
+    api: NomadApi, nomad: FakeNomad, holds: str
+) -> None:
+    claimed = {"Allocations": [{"ID": "a1", "NodeID": "n1", "ClientStatus": "running"}]}
+    nomad.put("volume/csi/mysql", claimed if holds == "a claim" else {})
+    instance = "i-2" if holds == "a claim" else "i-1"
+    nomad.put("node/n1", {"Status": "ready", "Attributes": {"unique.platform.aws.instance-id": instance}})
+    # The claim goes once its client has unmounted the volume.
+    nomad.after["GET node/n1"] = lambda _asked: nomad.put("volume/csi/mysql", {})
+    ebs = Ebs(GIVEN_UP, ATTACHED, Volume("vol-1", "available"))
+    release(api, ebs)
+    assert ebs.asked == 3
+
+
+@pytest.mark.parametrize("status", ["down", "disconnected"])
+def test_a_volume_that_was_given_up_is_not_waited_for_while_its_client_is_away(
+    api: NomadApi, nomad: FakeNomad, status: str
+) -> None:
+    nomad.put("volume/csi/mysql", {"Allocations": [{"ID": "a1", "NodeID": "n1", "ClientStatus": "lost"}]})
+    nomad.put("node/n1", {"Status": status, "Attributes": {"unique.platform.aws.instance-id": "i-1"}})
+    nomad.put("node/n2", {"Status": "ready", "Attributes": {"unique.platform.aws.instance-id": "i-2"}})
+    ebs = Ebs(GIVEN_UP)
+    release(api, ebs)
+    assert ebs.asked == 1
+
+
+def test_without_nomads_word_on_the_clients_nothing_is_given_up(api: NomadApi, nomad: FakeNomad) -> None:
+    nomad.refuse("nodes", 403, "Permission denied")
+    with pytest.raises(ProviderError, match="Permission denied"):
+        release(api, Ebs(GIVEN_UP))
 
 
 def test_a_refusal_is_told_at_once(api: NomadApi) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from nomad_stateful.ebs.tags import GIVEN_UP_TAG
 from nomad_stateful.nomad import controllers, csi_diagnosis
 from nomad_stateful.nomad.csi_health import assess
 from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, starts, words
@@ -12,8 +13,10 @@ from nomad_stateful.operate import stack
 from nomad_stateful.operate.doctor.facts import Facts, Json, NotChecked, driver_of
 from nomad_stateful.operate.doctor.finding import Finding, problem, warning
 from nomad_stateful.recovery.plan import recovery_plans
+from nomad_stateful.recovery.volume_usage import VolumeUsage
 
 _PAGE = "docs/runbook.md#what-holds-a-volume"
+_LOST = "docs/disaster-recovery.md#a-zone-is-lost"
 _ZONES = "docs/volumes.md"
 _RUNBOOK = "docs/runbook.md"
 _UNHEALTHY = "docs/decisions/2026-11-22-unhealthy-controllers.md"
@@ -45,6 +48,21 @@ def held(facts: Facts) -> Iterator[Finding]:
             why = "until it is released, no other client can mount the volume"
             cure = f"`nomad-stateful recover` shows every step; next: {plan.steps[0]}"
             yield problem(f"volume {volume_id}: {plan.problem}", why, cure, _PAGE)
+        yield from _given_up(volume_id, usage)
+
+
+def _given_up(volume_id: str, usage: VolumeUsage) -> Iterator[Finding]:
+    there = [str(client) for client in usage.clients.values() if client.is_up]
+    if there and usage.attached and GIVEN_UP_TAG in usage.attached.tags:
+        what = (
+            f"volume {volume_id} ({usage.external_id}) was abandoned with its zone, and {', '.join(there)}, which has "
+            "it, answers"
+        )
+        why = (
+            "where it moves to another zone, nothing may ask whether it is attached: what is written then stays behind"
+        )
+        cure = f"aws ec2 delete-tags --resources {usage.external_id} --tags Key={GIVEN_UP_TAG}"
+        yield warning(what, why, cure, _LOST)
 
 
 def _made(facts: Facts) -> list[Json]:

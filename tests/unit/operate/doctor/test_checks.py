@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import NoCredentialsError
 
+from nomad_stateful.ebs.tags import GIVEN_UP_TAG
+from nomad_stateful.ebs.volumes import Attachment, Volume
 from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
 from nomad_stateful.operate.doctor import command as report
 from nomad_stateful.operate.doctor.checks import clients, cluster, volumes
@@ -477,3 +479,18 @@ def test_a_registration_that_is_gone_or_anothers_is_told() -> None:
         f"volume mysql is {VOLUME} in Nomad, the stack's is vol-other",
         "volume archive is not registered in namespace default",
     ]
+
+
+@pytest.mark.parametrize(("status", "told"), [("ready", 1), ("down", 0)])
+def test_a_volume_that_was_abandoned_with_its_zone_and_is_used_again_is_told(status: str, told: int) -> None:
+    world = World()
+    world.nodes[0]["Status"] = status
+    made = {"volumeId": "mysql", "externalId": VOLUME, "namespace": "default"}
+    world.resources.append({"type": NOMAD_CSI_REGISTRATION, "outputs": made})
+    claim = {"ID": "a1", "NodeID": "node-client-1", "Namespace": "default", "JobID": "mysql-server"}
+    claim |= {"DesiredStatus": "run", "ClientStatus": "running"}
+    world.nomad["volume/csi/mysql"] = {"ID": "mysql", "PluginID": "aws-ebs0", "Allocations": [claim]}
+    tags = {GIVEN_UP_TAG: "2026-11-22 10:15:00 UTC"}
+    world.ebs[VOLUME] = Volume(VOLUME, "in-use", [Attachment("i-1", "/dev/xvdba", "attached")], tags=tags)
+    found = [one for one in volumes.held(world.facts()) if "was abandoned with its zone" in one.what]
+    assert [one.cure for one in found] == [f"aws ec2 delete-tags --resources {VOLUME} --tags Key={GIVEN_UP_TAG}"] * told
