@@ -14,6 +14,10 @@ _TIMEOUT_S = 3.0
 _TOLD = frozenset({"--group", "--first", "--members"})
 NOT_WHOLE = re.compile(r"of \d+ members \d+ are ONLINE")
 """How a member's check fails that is in its group, and lacks another one there."""
+OUTSIDE = re.compile(r"the member is [A-Z]+")
+"""How that of one begins that is not ONLINE."""
+NO_ANSWER = "the server does not answer"
+"""How that of one begins whose server says nothing, as on a busy client."""
 
 
 @dataclass(frozen=True)
@@ -150,17 +154,23 @@ def _is_in_group(found: Sequence[MemberState], job: str) -> bool:
 def _away_by_checks(nomad: NomadApi, namespace: str, member: Membership, job: str) -> str | None:
     """Returns whether members that `job` cannot do without are away, by the checks that Nomad's clients make.
 
-    "" where none is, or `job` itself is in no group; None where Nomad does not say, as where the checks are Consul's.
+    "" where none is, or `job` itself is in no group; None where they do not say, as where they are Consul's.
     """
     try:
         said = {one: _checked(nomad, namespace, one, member.name) for one in (job, *member.jobs)}
     except NomadError:
         return None
-    if (own := said.pop(job)) is not None:
-        return own if NOT_WHOLE.fullmatch(own) else ""
-    # A member is healthy where all are ONLINE. Or the others are, and this one is the one away.
+    own = said.pop(job)
+    if own is not None and OUTSIDE.match(own):
+        return ""
+    # An agent that was started since Nomad forgot where a member was does not know that this one is away.
+    if own is not None and not own.startswith(NO_ANSWER):
+        for one in (own, *said.values()):
+            if one and NOT_WHOLE.fullmatch(one):
+                return one
+    # A member is healthy where all are ONLINE that it knows of. Or the others are, and this one is the one away.
     without = f"of {len(member.jobs)} members {len(said)} are ONLINE"
-    return "" if "" in said.values() or {*said.values()} == {without} else None
+    return "" if {*said.values()} <= {"", without} else None
 
 
 def _checked(nomad: NomadApi, namespace: str, job: str, group: str) -> str | None:

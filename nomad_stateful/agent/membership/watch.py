@@ -13,6 +13,7 @@ from nomad_stateful.agent.membership.decision import Answer
 from nomad_stateful.agent.membership.disk import Disk
 from nomad_stateful.agent.membership.member import Member, look
 from nomad_stateful.agent.server import ServerError
+from nomad_stateful.nomad.group_members import NO_ANSWER
 from nomad_stateful.waiting import Stopwatch, repeat
 
 _EVERY_S = 0.4
@@ -112,12 +113,12 @@ class Watch:
         if self.seen is not None and self.seen.at >= asked:
             return self.seen
         why = self.why if self._tried >= asked else f"not within {_ANSWERS_WITHIN_S} s"
-        return f"the server does not answer: {why}"
+        return f"{NO_ANSWER}: {why}"
 
     def fresh(self) -> Seen | str:
         """Returns the last look, or why there is none that counts."""
         if self.seen is None or self.clock() - self.seen.at > _FRESH_S:
-            return f"the server does not answer: {self.why}"
+            return f"{NO_ANSWER}: {self.why}"
         return self.seen
 
     @property

@@ -19,7 +19,7 @@ from nomad_stateful.agent.membership.disk import Disk
 from nomad_stateful.agent.membership.http import Answers, serve
 from nomad_stateful.agent.membership.member import Member
 from nomad_stateful.agent.membership.watch import Seen, Watch
-from nomad_stateful.nomad.group_members import NOT_WHOLE
+from nomad_stateful.nomad.group_members import NOT_WHOLE, OUTSIDE
 from tests.unit.agent.group_world import FakeMember, Servers, group, has, keeper, offline, online
 
 
@@ -215,6 +215,7 @@ def test_a_member_that_waits_for_a_group_to_begin_is_healthy_once_it_reaches_the
     assert answers.why_not("/healthy", "") == ""
     answers.keeper.peers = {"member-2": "2003 refused", "member-3": "2003 refused"}
     assert answers.why_not("/healthy", "") == "the member is OFFLINE, and member-2 does not answer it: 2003 refused"
+    assert OUTSIDE.match(str(answers.why_not("/healthy", "")))
     cast("FakeMember", answers.watch.member).unregistered.add("member-2")
     assert answers.why_not("/healthy", "") == ""
 
@@ -230,6 +231,7 @@ def test_a_member_is_healthy_where_all_are_and_the_primary_has_made_the_accounts
     assert answers.why_not("/healthy", "") == "of 3 members 2 are ONLINE"
     # By which `up` knows it where it reaches no agent.
     assert NOT_WHOLE.fullmatch(str(answers.why_not("/healthy", "")))
+    assert not OUTSIDE.match(str(answers.why_not("/healthy", "")))
     saw(answers, online("member-1"))
     assert answers.why_not("/healthy", "") == "databases and accounts are not made yet"
     answers.keeper.has_accounts = True
