@@ -71,7 +71,7 @@ class NomadApi:
     """A Nomad cluster's API. Paths are relative to /v1/; safe to use from several threads.
 
     With a retry policy, a request that fails with a transient error is sent again. That is safe for every request made
-    here: each is idempotent.
+    here: each is idempotent, a dispatch by the token that comes with it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The newest and the failing dumps of the stack's database server."""
+"""The newest and the failing dumps of the stack's database server, and a restore of one that has not ended."""
 
 from datetime import UTC, datetime
 
@@ -25,6 +25,25 @@ def newest(nomad: NomadApi) -> tuple[str, str]:
     job = str(server.backup["job"])
     found = newest_success(nomad, job, server.namespace)
     return job, f"{datetime.fromtimestamp(found, UTC):%Y-%m-%d %H:%MZ}" if found else ""
+
+
+def restoring(nomad: NomadApi, server: stack.DatabaseOutputs) -> str:
+    """Returns which restore into the server has not ended, with a remedy; "" where none has.
+
+    It need not have begun, nor anybody wait for it: it drops its tables whenever its volume is free. Raises NomadError.
+    """
+    if not server.backup:
+        return ""
+    job = server.backup["restoreJob"]
+    runs = nomad.get("jobs", prefix=f"{job}/", namespace=server.namespace) or []
+    run = next((one for one in runs if one.get("ParentID") == job and one["Status"] != "dead"), None)
+    if run is None:
+        return ""
+    other = f", or stop it before it begins (`nomad job stop {run['ID']}`)" if run["Status"] == "pending" else ""
+    return (
+        f"{run['ID']} is {run['Status']}: it drops the tables of its dump and makes them again, whoever waits for it. "
+        f"Wait for its end (`nomad job status {run['ID']}`){other}, and run the same command again"
+    )
 
 
 def text(run: FailingRun) -> str:

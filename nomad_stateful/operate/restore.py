@@ -1,5 +1,6 @@
 """A restore of the stack's database server: from one of its dumps, or beside it to a point in time."""
 
+import secrets
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -13,9 +14,10 @@ from nomad_stateful.operate.drill.command import drill
 from nomad_stateful.operate.drill.model import Options
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.source import moment
+from nomad_stateful.operate.dumps import restoring
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.frame import Checks, Frame, at_least_0, framed
+from nomad_stateful.operate.frame import Checks, Frame, at_least_0, framed, interruptible
 from nomad_stateful.waiting import Stopwatch
 
 _ASK_AGAIN_S = 2.0
@@ -46,10 +48,12 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
     # Jobs of earlier releases know no source.
     meta = {"dump": dump, "from": source} if source == "s3" else {"dump": dump}
     with frame.cluster(server.volume) as nomad, frame.turn(nomad, dump, Engine(stack.chosen())):
-        answer = nomad.put(f"{job_path(backup['restoreJob'])}/dispatch", {"Meta": meta}, namespace=server.namespace)
-        job = str(answer["DispatchedJobID"])
+        if left := restoring(nomad, server):
+            raise OperateError(left)
+        job = _dispatched(nomad, backup["restoreJob"], meta, server.namespace)
         print(f"==> {job} restores {dump} {where}", file=sys.stderr)
-        ended = _ended(nomad, job, server.namespace, timeout_s)
+        with interruptible(lambda: _goes_on(job)):
+            ended = _ended(nomad, job, server.namespace, timeout_s)
         if not has_succeeded(ended):
             raise _given_up(nomad, job, server.namespace, ended)
     print(f"restored. `nomad alloc logs {ended['ID'][:8]} restore` says from which dump")
@@ -68,6 +72,16 @@ def _given_up(nomad: NomadApi, job: str, namespace: str, ended: dict[str, Any]) 
         then = "Once that client is back or off, restore again" if lost else "Restore again"
         return OperateError(f"{job} was {how}: how far it came is not known, and it does not run again. {then}")
     return OperateError(f"{job} failed. `nomad alloc logs -stderr {ended['ID'][:8]} {_failed_task(ended)}` says why")
+
+
+def _dispatched(nomad: NomadApi, job: str, meta: dict[str, str], namespace: str) -> str:
+    """Dispatches the job, and returns the run's id.
+
+    Nomad may have made the run whose answer was lost, as in an election: by the token, it makes no other for it.
+    """
+    once = secrets.token_hex(16)
+    answer = nomad.put(f"{job_path(job)}/dispatch", {"Meta": meta}, namespace=namespace, idempotency_token=once)
+    return str(answer["DispatchedJobID"])
 
 
 def _failed_task(allocation: dict[str, Any]) -> str:
@@ -89,8 +103,15 @@ def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[
         f"{job} ends",
         probe,
         timeout_s,
-        f"The job goes on: see `nomad job status {job}`. While it has no allocation, something holds the dumps' "
-        f"volume: see `nomad-stateful status`; once it is free, run `nomad job eval {job}`.",
+        _goes_on(job),
+    )
+
+
+def _goes_on(job: str) -> str:
+    return (
+        f"{job} goes on: see `nomad job status {job}`. While it has no allocation, something holds the dumps' volume "
+        f"(`nomad-stateful status`): once that is free, `nomad job eval {job}` begins it, and until then `nomad job "
+        f"stop {job}` gives it up"
     )
 
 

@@ -12,6 +12,7 @@ from nomad_stateful.nomad.running_job import Endpoint
 from nomad_stateful.operate import group, stack
 from nomad_stateful.operate.cluster import Cluster, wait_for
 from nomad_stateful.operate.database import Database, Row
+from nomad_stateful.operate.dumps import restoring
 from nomad_stateful.operate.engine import Engine
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, framed
@@ -56,6 +57,8 @@ def verify(frame: Frame, timeout_s: float = 180) -> Proof:
 
 
 def _verified(nomad: NomadApi, server: stack.DatabaseOutputs, timeout_s: float) -> Proof:
+    if left := restoring(nomad, server):
+        raise OperateError(left)
     database = Database.of(server)
     proof = Proof()
 

@@ -52,8 +52,17 @@ def _namespace(records: Records, key: str, asked: Asked) -> Json:
     return {}
 
 
-def _dispatch(_records: Records, key: str, _asked: Asked) -> Json:
-    return _EVALUATED | {"DispatchedJobID": f"{key.partition('@')[0].removeprefix('job/')}/dispatch-1"}
+def _dispatch(records: Records, key: str, asked: Asked) -> Json:
+    parent = key.partition("@")[0].removeprefix("job/")
+    token = asked.query.get("idempotency_token", "")
+    runs = [one for one in records.values() if isinstance(one, dict) and one.get("ParentID") == parent]
+    for run in runs:
+        if token and run.get("DispatchIdempotencyToken") == token:
+            return {"DispatchedJobID": run["ID"]}
+    run = {"ID": f"{parent}/dispatch-{len(runs) + 1}", "ParentID": parent, "Namespace": asked.namespace}
+    made = {"Type": "batch", "Dispatched": True, "Status": "pending", "Stop": False}
+    records[asked.key(f"job/{run['ID']}")] = run | made | {"DispatchIdempotencyToken": token}
+    return _EVALUATED | {"DispatchedJobID": run["ID"]}
 
 
 def _done(_records: Records, _key: str, _asked: Asked) -> Json:

@@ -12,6 +12,8 @@ from nomad_stateful.databases.model import Database
 from nomad_stateful.databases.upgrades import Section, UpgradeRefusedError, Version
 from nomad_stateful.ebs.tags import upgrade_tag
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.operate import stack
+from nomad_stateful.operate.dumps import restoring
 from nomad_stateful.operate.engine import Change, Engine
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.snapshots import SnapshotError, Snapshots
@@ -94,6 +96,8 @@ class Situation:
         self._refuse_options(section, before, after)
         self._refuse_contents(section, after)
         self._refuse_without_snapshot(images)
+        if left := restoring(self.server.nomad, stack.database_outputs()):
+            raise UpgradeRefusedError(left)
         if now == images.before and (pending := self.engine.pending()):
             raise UpgradeRefusedError(
                 f"the stack has other pending changes, which this update would also apply:\n{pending}\nRun "

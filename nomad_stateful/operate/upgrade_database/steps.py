@@ -9,6 +9,7 @@ from nomad_stateful.ebs.tags import upgrade_tag
 from nomad_stateful.nomad.api import NomadError
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.dumps import restoring
 from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 from nomad_stateful.operate.progress import say
@@ -114,6 +115,8 @@ class Upgrade:
                 f"job {self.server.job_id} has {image} now: somebody else changes it. Nothing was changed. Run the "
                 "same command again after that"
             )
+        if left := restoring(self.server.nomad, stack.database_outputs()):
+            raise OperateError(left)
 
     def _probe(self) -> None:
         at = self.server.endpoint()

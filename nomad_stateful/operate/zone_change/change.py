@@ -129,11 +129,8 @@ class ZoneChange:
                 f"job {', '.join(strange)} uses volume {self.wanted.volume} and is not this stack's: nothing would "
                 f"start it again. Stop it (`nomad job stop {strange[0]}`), and run the same command again"
             )
-        if (runs := consumers.dispatched(using.jobs())) and not self.wanted.lost:
-            raise ZoneChangeError(
-                f"job {', '.join(runs)} uses volume {self.wanted.volume}, and was dispatched: stopped halfway, nothing "
-                f"would begin it again. Wait for its end (`nomad job status {runs[0]}`), and run the same command again"
-            )
+        if not self.wanted.lost:
+            using.refuse_runs()
         if known.zone != zone and not self.wanted.lost and not any(one.zone == known.zone for one in there):
             advice = "if it is lost, see `nomad-stateful failover`"
             print(f"    no Nomad client is in {known.zone}: {advice}", file=sys.stderr)

@@ -11,7 +11,9 @@ from nomad_stateful.nomad.clients import Zones
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.running_job import allocations, is_running
+from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
+from nomad_stateful.operate.dumps import restoring
 from nomad_stateful.operate.progress import CONTEXT
 from nomad_stateful.operate.zone_change.situation import ZoneChangeError
 from nomad_stateful.recovery.stray_attachments import detach_safe
@@ -49,6 +51,21 @@ class Consumers:
         wanted = {one for job in self.jobs() for one in volume_ids(job)} - {self._volume_id}
         found = ((one, self._nomad.find(volume_path(one), namespace=self._namespace)) for one in sorted(wanted))
         return [one for one, volume in found if volume is not None and not _reachable(volume, zone)]
+
+    def refuse_runs(self) -> None:
+        """Raises ZoneChangeError where a run would be stopped halfway that nothing begins again.
+
+        Of a dispatched one, and of a restore into the server that uses the volume, which has another volume itself.
+        """
+        if runs := [str(job["ID"]) for job in self.jobs() if job.get("Dispatched") and not job.get("Stop")]:
+            raise ZoneChangeError(
+                f"job {', '.join(runs)} uses volume {self._volume_id}, and was dispatched: stopped halfway, nothing "
+                f"would begin it again. Wait for its end (`nomad job status {runs[0]}`), and run the same command again"
+            )
+        server = stack.database()
+        into = server is not None and self._volume_id in {one.volume for one in server.servers}
+        if server and into and (left := restoring(self._nomad, server)):
+            raise ZoneChangeError(left)
 
     def stop(self, why: str, *, await_attachable_s: float) -> None:
         """Stops the jobs; before that it waits until Nomad detaches volumes, if that is wanted."""
@@ -106,11 +123,6 @@ def foreign(jobs: Sequence[Mapping[str, Any]], known: frozenset[str]) -> list[st
     return [
         str(job["ID"]) for job in jobs if not job.get("Stop") and known.isdisjoint((job["ID"], job.get("ParentID")))
     ]
-
-
-def dispatched(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the dispatched runs, such as a restore: stopped halfway, nothing would begin them again."""
-    return [str(job["ID"]) for job in jobs if job.get("Dispatched") and not job.get("Stop")]
 
 
 def _has_ended(job: Mapping[str, Any]) -> bool:

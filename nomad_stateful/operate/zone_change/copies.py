@@ -134,6 +134,7 @@ class LastCopy:
             refuse_impossible(change.place, change.wanted.volume, volume_id, zone, first)
         change.refuse_changed(now, known)
         change.engine.refuse_locked()
+        change.consumers(known).refuse_runs()
         self._stop(known, volume_id)
         say("==> the last snapshot")
         return copies.take(change.wanted.zone, change.wanted.timeout_s)

@@ -251,6 +251,14 @@ def test_verify_changes_nothing_while_a_member_is_missing(agents: Agents, monkey
     assert agents.nomad.requested("PUT") == []
 
 
+def test_verify_changes_nothing_while_a_restore_has_not_ended(agents: Agents) -> None:
+    run = {"ParentID": "mysql-backup-restore", "Type": "batch", "Status": "running"}
+    agents.nomad.put("job/mysql-backup-restore/dispatch-1", run)
+    with pytest.raises(OperateError, match="mysql-backup-restore/dispatch-1 is running"):
+        verify._verified(agents.nomad.api, server(), 0.1)
+    assert agents.nomad.requested("PUT") == []
+
+
 def test_a_restore_asks_with_a_dump_as_the_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "outputs", lambda: OUTPUTS)
     asked: list[str] = []

@@ -19,6 +19,7 @@ from nomad_stateful.operate.exclusive import BusyError
 from nomad_stateful.operate.frame import Frame, NotConfirmedError
 from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.answers import Asked
 from tests.fake_nomad.jobs import ended
 from tests.unit.operate.commands import parsed
 from tests.unit.operate.group import OUTPUTS as GROUP_OUTPUTS
@@ -40,9 +41,13 @@ def restoring(nomad: FakeNomad, ends: str, killed: int = 0) -> None:
     if ends == "lost" or killed:
         # Nomad places it whatever the job says of rescheduling; it waits for the volume.
         found.append({**first, "ID": "fedcba9876543210", "ClientStatus": "pending", "TaskStates": {}})
-    for job in ("mysql-backup-restore", JOB):
-        nomad.put(f"job/{job}", {}, "data")
+    nomad.put("job/mysql-backup-restore", {}, "data")
     nomad.put(f"job/{JOB}/allocations", lambda: found if ends and nomad.sent(f"job/{JOB}/evaluate") else [], "data")
+
+
+def run_of(status: str) -> dict[str, Any]:
+    """A run of the restore job."""
+    return {"ParentID": "mysql-backup-restore", "Type": "batch", "Dispatched": True, "Status": status}
 
 
 @pytest.fixture(autouse=True)
@@ -89,8 +94,55 @@ def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(nom
     restoring(nomad, "failed")
     with pytest.raises(OperateError, match="nomad alloc logs -stderr 01234567 fetch"):
         restore.restore(YES, DUMP, "volume", 10)
+    nomad.put(f"job/{JOB}", None, "data")
     restoring(nomad, "")
     with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
+        restore.restore(YES, DUMP, "volume", 0)
+
+
+def test_a_dispatch_whose_answer_an_election_lost_is_not_made_twice(
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def committed(asked: Asked) -> None:
+        nomad.after.clear()
+        token = asked.query.get("idempotency_token")
+        nomad.put(f"job/{JOB}", run_of("pending") | {"DispatchIdempotencyToken": token}, "data")
+
+    restoring(nomad, "complete")
+    nomad.refuse("job/mysql-backup-restore/dispatch", 500, "leadership lost while committing log", times=1)
+    nomad.after["PUT job/mysql-backup-restore/dispatch"] = committed
+    monkeypatch.setattr(frame, "stack_cluster", lambda _: nomad.client(RetryPolicy(30, pauses_s=[0])))
+    restore.restore(YES, DUMP, "volume", 10)
+    assert len(nomad.sent("job/mysql-backup-restore/dispatch")) == 2
+    assert f"job/{JOB}@data" in nomad.records
+    assert "job/mysql-backup-restore/dispatch-2@data" not in nomad.records
+    assert f"==> {JOB} restores {DUMP}" in capsys.readouterr().err
+
+
+def test_an_interrupted_restore_goes_on_and_says_how_it_is_given_up(
+    nomad: FakeNomad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    restoring(nomad, "")
+    monkeypatch.setattr(restore, "wait_for", interrupt)
+    with pytest.raises(OperateError, match=f"interrupted: {JOB} goes on: .*`nomad job stop {JOB}` gives it up"):
+        restore.restore(YES, DUMP, "volume", 10)
+
+
+@pytest.mark.parametrize(
+    ("status", "stop"), [("pending", rf", or stop it before it begins \(`nomad job stop {JOB}`\)"), ("running", "")]
+)
+def test_beside_a_restore_that_has_not_ended_none_is_dispatched(nomad: FakeNomad, status: str, stop: str) -> None:
+    restoring(nomad, "complete")
+    nomad.put(f"job/{JOB}", run_of(status), "data")
+    nomad.put("job/other-restore/dispatch-1", run_of(status) | {"ParentID": "other-restore"}, "data")
+    with pytest.raises(OperateError, match=rf"^{JOB} is {status}: .*`nomad job status {JOB}`\){stop}, and run"):
+        restore.restore(YES, DUMP, "volume", 10)
+    assert nomad.writes == []
+    nomad.put(f"job/{JOB}", run_of("dead"), "data")
+    with pytest.raises(TimedOutError, match="mysql-backup-restore/dispatch-2"):
         restore.restore(YES, DUMP, "volume", 0)
 
 

@@ -28,6 +28,7 @@ from tests.fake_nomad import FakeNomad
 from tests.unit.aws import PLACE, account, answers, empty_first_pages, made_snapshot, made_volume, snapshots_of
 
 A, B = "us-west-2a", "us-west-2b"
+OUTPUTS = {"mysql": {"namespace": "default", "volume": "mysql"}, "mysqlBackup": {"restoreJob": "mysql-restore"}}
 JOB = {"TaskGroups": [{"Volumes": {"data": {"Type": "csi", "Source": "mysql"}}}], "Type": "service"}
 
 
@@ -119,6 +120,7 @@ def ec2() -> Iterator[Any]:
         patched.setattr("nomad_stateful.nomad.attaching.await_attachable", lambda *_: [])
         patched.setattr("nomad_stateful.operate.zone_change.change._LOCKED_POLL_S", 0.001)
         patched.setattr("nomad_stateful.operate.stack.tag", lambda: "shop/prod")
+        patched.setattr("nomad_stateful.operate.stack.outputs", lambda: OUTPUTS)
         with account() as client:
             yield client
 
@@ -400,6 +402,24 @@ def test_runs_of_the_stacks_jobs_that_have_ended_do_not_keep_a_volume(world: Wor
     world.nomad.change("job/mysql-server/periodic-2", Dispatched=True)
     with pytest.raises(ZoneChangeError, match="job mysql-server/periodic-2 uses volume mysql, and was dispatched"):
         world.change().plan()
+
+
+RESTORE = {"ParentID": "mysql-restore", "Type": "batch", "Dispatched": True, "Status": "pending", "TaskGroups": []}
+
+
+def test_a_restore_into_the_server_of_the_volume_has_to_end_first(world: World, lost: bool) -> None:
+    """It has another volume itself, on which it may wait."""
+    world.nomad.put("job/mysql-restore/dispatch-1", RESTORE)
+    if lost:
+        assert world.change(lost=True).plan().phase == "begin"
+        return
+    with pytest.raises(ZoneChangeError, match="mysql-restore/dispatch-1 is pending: it drops the tables"):
+        world.change().plan()
+    world.nomad.put("job/mysql-restore/dispatch-1", RESTORE | {"Status": "dead"})
+    world.engine.meanwhile[f"previews {B}"] = lambda: world.nomad.put("job/mysql-restore/dispatch-2", RESTORE)
+    with pytest.raises(ZoneChangeError, match="mysql-restore/dispatch-2 is pending"):
+        world.run()
+    assert world.stops == 0
 
 
 def test_beside_another_command_nothing_is_begun(world: World, lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:

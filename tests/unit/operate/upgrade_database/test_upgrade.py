@@ -46,6 +46,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
     nomad: Any = FakeNomad(made)
     outputs = SimpleNamespace(kind=DATABASES["mysql"], job=JOB, namespace="default", volume=VOLUME, tls="required")
+    outputs.backup = {"restoreJob": "mysql-restore"}
     monkeypatch.setattr(stack, "database_outputs", lambda: outputs)
     monkeypatch.setattr(stack, "chosen", lambda: "prod")
     monkeypatch.setattr(frame, "stack_cluster", lambda _: nomad)
@@ -180,6 +181,26 @@ def test_an_image_that_somebody_else_set_meanwhile_is_not_upgraded_over(world: W
     with pytest.raises(OperateError, match=r"has mysql:8.4.5 now: somebody else changes it. Nothing was changed"):
         upgrade()
     assert not world.locked
+
+
+RESTORE = {"ID": "mysql-restore/dispatch-1", "ParentID": "mysql-restore", "Status": "pending"}
+
+
+def test_a_server_that_a_restore_writes_to_is_not_stopped(world: World) -> None:
+    world.runs_of_jobs = [RESTORE]
+    assert "mysql-restore/dispatch-1 is pending: it drops the tables" in refused()
+    world.runs_of_jobs = [RESTORE | {"Status": "dead"}]
+    first = world.step
+
+    def step(what: str) -> None:
+        if what == "snapshot":
+            world.runs_of_jobs = [RESTORE]
+        first(what)
+
+    world.step = step  # type: ignore[method-assign]
+    with pytest.raises(OperateError, match="mysql-restore/dispatch-1 is pending"):
+        upgrade()
+    assert world.untouched
 
 
 def _set(name: str, value: Any) -> Any:

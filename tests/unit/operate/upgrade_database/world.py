@@ -41,6 +41,8 @@ class World:
     has: dict[str, list[str]] = field(default_factory=dict)
     """Rows of statements by a word in them."""
     locked: bool = False
+    runs_of_jobs: list[dict[str, Any]] = field(default_factory=list)
+    """What Nomad lists as jobs."""
     snapshots: list[Snapshot] = field(default_factory=list)
     taken: int = 0
     other_changes: str = ""
@@ -138,6 +140,8 @@ class FakeNomad:
         """Nothing to close."""
 
     def get(self, path: str, **_: Any) -> Any:
+        if path == "jobs":
+            return self.world.runs_of_jobs
         if path.endswith("/versions"):
             listed = enumerate(self.world.registered)
             return {"Versions": [{"Version": number, **_job(image)} for number, image in reversed(list(listed))]}
