@@ -25,6 +25,7 @@ from nomad_stateful.waiting import Pending, Progress, RetryPolicy
 T = TypeVar("T")
 POLL_S = 0.2
 REPORT_EVERY_S = 5.0
+_ENDS_S = 120.0
 
 
 def connect(*, operator: bool = True, config: Mapping[str, Any] | None = None) -> NomadApi:
@@ -107,17 +108,42 @@ class Cluster:
         return wait_for(f"{self.job_id} runs{where}", probe, timeout_s, f"See `nomad job status {self.job_id}`.")
 
     def purge_and_register(self) -> None:
-        """Purges the job and registers the same version again, even if the purge fails or is interrupted."""
-        kept = self._definition()
+        """Purges the job and registers the same version again, even if the purge fails or is interrupted.
+
+        What somebody else registers meanwhile stays. Raises OperateError.
+        """
+        kept, stopped = self._definition(), 0
         try:
-            self.stop_and_purge()
+            stopped = self._stop()
+            self._purge()
         finally:
             try:
-                self.nomad.put("jobs", kept, namespace=self.namespace)
+                self._register_again(kept, stopped)
             except ProviderError as error:
                 raise OperateError(
                     f"{self.job_id} is stopped and could not be registered again: {error}. Run `pulumi up --refresh`"
                 ) from error
+
+    def _register_again(self, kept: Mapping[str, Any], stopped: int) -> None:
+        """Registers the job over what the stop left, which had that index, 0 where Nomad's answer to it was lost."""
+        before, there = kept["Job"], self._found()
+        last = stopped or (there if there and there.get("Stop") else before)["JobModifyIndex"]
+        own = {"EnforceIndex": True, "JobModifyIndex": last if there else 0}
+        try:
+            self.nomad.put("jobs", {**kept, **own}, namespace=self.namespace)
+        except NomadError as error:
+            if "Enforcing job modify index" not in str(error):
+                raise
+            now = self._found() or {}
+            # Also where the answer to the first try was lost.
+            if now.get("Stop") or now.get("TaskGroups") != before["TaskGroups"]:
+                raise OperateError(
+                    f"somebody else registered {self.job_id} since it was stopped, as a `pulumi up` does, and it is "
+                    f"left so: see `nomad job history {self.job_id}`. Run the same command again after that"
+                ) from error
+
+    def _found(self) -> dict[str, Any] | None:
+        return self.nomad.find(job_path(self.job_id), namespace=self.namespace)
 
     def _definition(self) -> dict[str, Any]:
         """Returns the job as a registration, with the text of its job file if Nomad has it."""
@@ -137,21 +163,27 @@ class Cluster:
 
         A purge while it stops would have volumes detached under tasks that still write to them.
         """
+        self._stop()
+        self._purge()
+
+    def _stop(self) -> int:
+        """Returns the job's index since it is stopped."""
+        return int(self.nomad.delete(job_path(self.job_id), namespace=self.namespace)["JobModifyIndex"])
+
+    def _purge(self) -> None:
         job = ConsumerJob(self.nomad, self.namespace, self.job_id)
         stubs = running_job.allocations(self.nomad, self.job_id, self.namespace)
-        running = [stub["ID"] for stub in stubs if stub["ClientStatus"] in running_job.LIVE]
-        self.nomad.delete(job_path(self.job_id), namespace=self.namespace)
-        for allocation_id in running:
+        for allocation_id in [stub["ID"] for stub in stubs if stub["ClientStatus"] in running_job.LIVE]:
             wait_for(
                 f"allocation {allocation_id[:8]} stops",
                 partial(self._stopped, allocation_id),
-                120,
+                _ENDS_S,
                 f"See `nomad alloc status {allocation_id[:8]}`.",
             )
         wait_for(
             f"{self.job_id} releases its volumes",
             job.purge_if_ended,
-            120,
+            _ENDS_S,
             f"See `nomad job status {self.job_id}`.",
         )
 

@@ -83,6 +83,8 @@ def _register(records: Records, asked: Asked, index: int) -> Answer:
         return refused(several(f'job "{identity}" is in nonexistent namespace "{namespace}"') + "\n")
     key = record_key(f"job/{identity}", namespace)
     before = records.get(key)
+    if conflict := _conflict(asked.body, before):
+        return refused(f"Enforcing job modify index {conflict}")
     job = _completed(given) | {"Namespace": namespace}
     changed = before is None or before.get("Stop") or _essence(before) != _essence(job)
     if changed:
@@ -99,6 +101,18 @@ def _register(records: Records, asked: Asked, index: int) -> Answer:
     records[record_key(f"evaluation/{evaluation}", namespace)] = found
     records[record_key(f"deployment/{deployment}", namespace)] = {"ID": deployment, "Status": status}
     return 200, {"EvalID": evaluation, "JobModifyIndex": records[key]["JobModifyIndex"], "Warnings": ""}
+
+
+def _conflict(body: dict[str, Any], before: dict[str, Any] | None) -> str:
+    """Why the job is not the one that the registration is for; empty where it may be any."""
+    if not body.get("EnforceIndex"):
+        return ""
+    wanted, found = body.get("JobModifyIndex", 0), before["JobModifyIndex"] if before else 0
+    if wanted == found:
+        return ""
+    if not wanted:
+        return "0: job already exists"
+    return f"{wanted}: job {f'exists with conflicting job modify index: {found}' if found else 'does not exist'}"
 
 
 def _deregister(records: Records, asked: Asked, index: int) -> Answer:

@@ -12,9 +12,11 @@ from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from nomad_stateful.nomad.api import NomadApiError, NomadUnreachable
 from nomad_stateful.operate import ownership, stack
 from nomad_stateful.operate.cluster import Cluster, connect, wait_for
-from nomad_stateful.operate.errors import TimedOutError
+from nomad_stateful.operate.errors import OperateError, TimedOutError
 from nomad_stateful.operate.ownership import WrongClusterError
+from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
+from tests.fake_nomad.answers import Asked
 
 MYSQL = {"nomadId": "mysql", "id": "vol-1"}
 
@@ -185,11 +187,51 @@ def test_a_job_comes_back_as_it_ran_whatever_becomes_of_the_purge(
         cluster.purge_and_register()
     purges = [asked.query.get("purge") for asked in nomad.requests if asked.method == "DELETE"]
     assert purges == ([None, "true"] if stops else [None])
-    assert nomad.sent("jobs") == [{"Job": kept, "Submission": {"Source": "job file"}}]
+    own = {"EnforceIndex": True, "JobModifyIndex": 0 if stops else kept["JobModifyIndex"]}
+    assert nomad.sent("jobs") == [{"Job": kept, "Submission": {"Source": "job file"}, **own}]
+
+
+@pytest.mark.parametrize("purged", [False, True])
+def test_a_job_that_somebody_else_registers_meanwhile_stays(
+    nomad: FakeNomad, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, purged: bool
+) -> None:
+    def deployed(asked: Asked) -> None:
+        if purged == ("purge" in asked.query):
+            nomad.put("job/mysql-server", {"Version": 5, "Stop": False, "TaskGroups": [{"Name": "new"}]})
+
+    monkeypatch.setattr("nomad_stateful.operate.cluster._ENDS_S", 0.0)
+    nomad.after["DELETE job/mysql-server"] = deployed
+    with pytest.raises(OperateError, match="somebody else registered mysql-server since it was stopped"):
+        cluster.purge_and_register()
+    assert nomad.api.get("job/mysql-server")["TaskGroups"] == [{"Name": "new"}]
+
+
+LOST = "leadership lost while committing log"
+
+
+def test_a_job_that_was_stopped_without_an_answer_comes_back(nomad: FakeNomad, cluster: Cluster) -> None:
+    nomad.refuse("job/mysql-server", 500, LOST, method="DELETE")
+    nomad.after["DELETE job/mysql-server"] = lambda _: nomad.change("job/mysql-server", Stop=True)
+    with pytest.raises(NomadApiError, match=LOST):
+        cluster.purge_and_register()
+    assert nomad.api.get("job/mysql-server")["Stop"] is False
+
+
+def test_a_job_that_came_back_without_an_answer_is_no_one_elses(nomad: FakeNomad, cluster: Cluster) -> None:
+    def registered(_asked: Asked) -> None:
+        nomad.after.clear()
+        nomad.put("job/mysql-server", kept)
+
+    kept = nomad.api.get("job/mysql-server")
+    cluster.nomad = nomad.client(RetryPolicy(30, pauses_s=[0]))
+    nomad.refuse("jobs", 500, LOST, times=1, method="PUT")
+    nomad.after["PUT jobs"] = registered
+    cluster.purge_and_register()
+    assert len(nomad.sent("jobs")) == 2
 
 
 def test_a_job_whose_source_nomad_cannot_decode_comes_back_without_it(nomad: FakeNomad, cluster: Cluster) -> None:
     kept = nomad.api.get("job/mysql-server")
     nomad.refuse("job/mysql-server/submission", 500, 'invalid URL escape "%I\'"')
     cluster.purge_and_register()
-    assert nomad.sent("jobs") == [{"Job": kept, "Submission": None}]
+    assert nomad.sent("jobs") == [{"Job": kept, "Submission": None, "EnforceIndex": True, "JobModifyIndex": 0}]
