@@ -2,7 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,8 +52,9 @@ def take(frame: Frame, volume: str, description: str, *, quiesce: bool, timeout_
         snapshots.refuse_unpermitted()
     if not frame.agree("", f"==> taking {_KINDS[quiesce].format(volume)}", {**result, "dryRun": True}):
         return ""
-    with _quiesced(volume) if quiesce else nullcontext():
+    with _quiesced(volume) if quiesce else nullcontext(_not_held) as refuse_ended:
         snapshot_id = snapshots.begin(text, {})
+        refuse_ended(snapshot_id)
     (say if frame.as_json else print)(f"{snapshot_id}  {volume}  {snapshots.volume_id}  {text}")
     sys.stdout.flush()
     goes_on = "EC2 goes on copying: `nomad-stateful snapshots` shows its state"
@@ -119,9 +120,16 @@ def _ebs_id(known: Mapping[str, Any], volume: str) -> str:
     return volume_id
 
 
+def _not_held(_snapshot_id: str) -> None:
+    """Of a snapshot for which nothing holds the writes."""
+
+
 @contextmanager
-def _quiesced(volume: str) -> Iterator[None]:
-    """Blocks the database's writes: a snapshot's contents are fixed once EC2 has accepted it."""
+def _quiesced(volume: str) -> Iterator[Callable[[str], None]]:
+    """Blocks the database's writes: a snapshot's contents are fixed once EC2 has accepted it.
+
+    Gives what raises SnapshotError where they were not blocked until this snapshot was begun.
+    """
     server = stack.database_outputs()
     title, database = server.kind.title, Database.of(server)
     if server.volume != volume:
@@ -130,8 +138,19 @@ def _quiesced(volume: str) -> Iterator[None]:
         raise SnapshotError(f"--quiesce: {title} cannot block its writes, and recovers without. Omit --quiesce")
     at = database_cluster(server).endpoint(timeout_s=30)
     try:
-        with database.read_only(at):
-            yield
+        with database.read_only(at) as refuse_ended:
+
+            def refuse(snapshot_id: str) -> None:
+                try:
+                    refuse_ended()
+                except database.errors as error:
+                    raise SnapshotError(
+                        f"{snapshot_id} is begun, and the session that held {title}'s writes has ended ({error}): "
+                        "writes may have gone on, and it is crash-consistent, as one without --quiesce. Run the same "
+                        f"command again; to delete it: aws ec2 delete-snapshot --snapshot-id {snapshot_id}"
+                    ) from error
+
+            yield refuse
     except database.errors as error:
         raise SnapshotError(f"{title} at {at.host}:{at.port} did not block its writes: {error}") from error
 

@@ -1,9 +1,13 @@
 """Snapshots by the operator's command, against moto."""
 
+import contextlib
 import json
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
+import pymysql
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
@@ -129,6 +133,40 @@ def test_quiesce_is_refused_where_mysql_is_not_on_the_volume_or_cannot_hold_its_
     with pytest.raises(snapshots.SnapshotError, match=said):
         take(quiesce=True)
     assert snapshots_of(ec2, volume_id) == []
+
+
+class Session:
+    """A session that holds MySQL's writes, and may end while EC2 accepts the snapshot."""
+
+    errors = (pymysql.err.MySQLError,)
+    holds_writes = True
+
+    def __init__(self, ends: bool) -> None:
+        self.ends = ends
+
+    @contextlib.contextmanager
+    def read_only(self, _at: object) -> Iterator[Callable[[], None]]:
+        def refuse_ended() -> None:
+            if self.ends:
+                raise pymysql.err.OperationalError(2013, "Lost connection")
+
+        yield refuse_ended
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_snapshot_under_which_the_writes_went_on_is_not_a_quiesced_one(
+    ec2: Any, volume_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ends: bool
+) -> None:
+    known = ("mysql-server", "default", f"{REGION}a", "mysql", "root", "secret", "preferred", "")
+    monkeypatch.setattr(stack, "database_outputs", lambda: stack.DatabaseOutputs(DATABASES["mysql"], *known))
+    monkeypatch.setattr(Database, "of", lambda _: Session(ends))
+    at = SimpleNamespace(endpoint=lambda timeout_s: SimpleNamespace(host="10.0.0.1", port=3306))
+    monkeypatch.setattr(snapshots, "database_cluster", lambda _: at)
+    said = r"(snap-\w+) is begun, and the session that held MySQL's writes has ended .*--snapshot-id \1$"
+    with pytest.raises(snapshots.SnapshotError, match=said) if ends else contextlib.nullcontext():
+        take(quiesce=True)
+    [taken] = snapshots_of(ec2, volume_id)
+    assert capsys.readouterr().out == ("" if ends else f"{taken}  mysql  {volume_id}  mysql ({volume_id})\n")
 
 
 def test_a_volume_that_ec2_has_no_more_is_named(ec2: Any, volume_id: str) -> None:
