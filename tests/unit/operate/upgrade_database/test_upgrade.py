@@ -311,6 +311,18 @@ def test_on_files_that_a_newer_server_may_have_changed_the_older_is_never_starte
     assert told["wayBack"][1] in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("step", "has"), [("", "all that 8.4.4 acknowledged"), ("registered", "what 8.4.4 acknowledged until it was begun")]
+)
+def test_the_way_back_says_until_when_it_has_the_rows(world: World, step: str, has: str) -> None:
+    """With a command that is killed, the session ends that had the writes wait."""
+    if step:
+        killed(world, step)
+    world.new_server = "ends"
+    with pytest.raises(StoppedError, match=f"The way back is snap-1, on a new volume; it has {has}:"):
+        upgrade()
+
+
 def test_a_server_that_is_slow_to_start_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.new_server = "is slow"
     asked: list[int] = []
