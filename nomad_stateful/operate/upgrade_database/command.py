@@ -136,7 +136,7 @@ def _arguments(kind: Kind, parser: ArgumentParser) -> None:
 def _command(kind: Kind) -> Command:
     return framed(
         f"upgrade-{kind.name}",
-        f"upgrade {kind.title}, after a snapshot that has every acknowledged row",
+        f"upgrade {kind.title}, after a snapshot of its volume",
         partial(upgrade, kind),
         partial(_arguments, kind),
     )
