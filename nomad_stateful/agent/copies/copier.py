@@ -18,7 +18,7 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from nomad_stateful.agent.copies.local import LocalLogs, gap
+from nomad_stateful.agent.copies.local import LocalLogs, facts_of, gap, last_commits
 from nomad_stateful.agent.copies.model import Copy, HeldError, Lost, Seen, Server
 from nomad_stateful.agent.server import NEEDED, State
 from nomad_stateful.databases.mysql.archive import UNTIL, Facts, LogName, Until, UntilError, facts, log_name
@@ -98,9 +98,7 @@ class Copier:
         until, newest = seen.until, self._named(seen.until)
         if until and newest and newest.member:
             # Whichever member copied it: all have the same transactions.
-            if self._member:
-                return self._of_group(seen, until, now)
-            return until.gtids if until.gtids is not None and until.gtids <= seen.executed else None
+            return self._of_group(seen, until, now)
         if self._member or until is None or newest is None or until.server != seen.state.uuid:
             return None
         gtids = until.gtids if until.gtids is not None else self._ends_in_s3(until.newest)
@@ -122,15 +120,28 @@ class Copier:
 
     def _of_group(self, seen: Seen, until: Until, now: datetime) -> GtidSet | None:
         """Returns what S3 has of the group's logs. Raises HeldError where `until` is another group's, or newer."""
-        if others := (until.gtids or GtidSet()) - seen.executed:
+        others = (until.gtids or GtidSet()) - seen.executed
+        # A single server may go on from an older volume: it numbers its transactions by itself.
+        if others and not self._member:
+            return None
+        if others := others or self._named_anew(seen, until):
             raise HeldError(
                 f"{self._place} is of transactions that this group does not have ({others}): another group copies to "
-                "the same place, or this one goes on from an older volume, and its transactions have the names of "
-                "those. Set another pointInTime.s3.prefix"
+                "the same place, or this one goes on from an older volume, or without members that alone had them, and "
+                "its transactions have the names of those. Set another pointInTime.s3.prefix"
             )
-        if until.moment > now:
+        if self._member and until.moment > now:
             raise HeldError(f"{self._place} was written by another member meanwhile: the next round reads it")
         return until.gtids
+
+    def _named_anew(self, seen: Seen, until: Until) -> GtidSet:
+        """Returns which of the last transactions in S3 are not those that this group has under their names."""
+        is_own = seen.text is not None and seen.text.text == self._said
+        found = None if is_own else self._bucket.open(until.newest)
+        if found is None:
+            return GtidSet()
+        with closing(found[1]) as body:
+            return seen.logs.unlike(last_commits(until.newest, body))
 
     def _named(self, until: Until | None) -> LogName | None:
         """Returns the newest log that `until` is true of; None where it is not below its folder, or no log."""
@@ -199,7 +210,7 @@ class Copier:
 
     def _store(self, seen: Seen, path: Path, opening: Opening, key: str) -> Copy:
         named = self._name(key)
-        found, size = _facts(path, seen.unlogged if named and named.member else None), path.stat().st_size
+        found, size = facts_of(path, seen.unlogged if named and named.member else None), path.stat().st_size
         ends, metadata = (found.ends, found.metadata()) if found else (seen.logs.ends(path), {})
         # The last log before a restore of the volume is shorter than the one that the old server copied.
         for one in (key, f"{key}-{size}"):
@@ -254,7 +265,10 @@ class Copier:
 
     def _newest(self, seen: Seen, archived: GtidSet | None) -> str:
         """Returns the key of the newest log that is in S3."""
-        copy = self._copies.get(seen.logs.closed[-1]) if seen.logs.closed else None
+        # Of a group the next primary compares its own with that log's transactions.
+        filled = (path for path in reversed(seen.logs.closed) if not self._member or seen.logs.own(path))
+        path = next(filled, [seen.logs.open, *seen.logs.closed][-1])
+        copy = self._copies.get(path)
         key = copy.key if copy else seen.until.newest if seen.until and archived is not None else ""
         named = self._name(key)
         if named and named.member and not self._member:
@@ -277,15 +291,6 @@ class Copier:
         return f"s3://{self._bucket.name}/{self._folder}{UNTIL}"
 
 
-def _facts(path: Path, unlogged: GtidSet | None = None) -> Facts | None:
-    """Returns what a log says; None where it has more than GTIDs, as from before its server had them."""
-    try:
-        with path.open("rb") as log:
-            return facts(path.name, log, unlogged)
-    except BinlogError:
-        return None
-
-
 def _ends(path: Path, logs: LocalLogs) -> GtidSet:
-    found = _facts(path)
+    found = facts_of(path)
     return found.ends if found else logs.ends(path)

@@ -1,14 +1,19 @@
 """The binary logs of a data directory, as its server lists them."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise, takewhile
 from pathlib import Path
 
-from nomad_stateful.databases.mysql.binlog import BinlogError, Opening, contents
-from nomad_stateful.databases.mysql.gtids import GtidSet
+from nomad_stateful.databases.mysql.archive import Facts, facts
+from nomad_stateful.databases.mysql.binlog import BinlogError, Opening, Readable, Transaction, contents
+from nomad_stateful.databases.mysql.gtids import Gtid, GtidSet, GtidSetBuilder
 
 _INDEX = "binlog.index"
+# Sessions that commit at once may be logged in another order than the group's: the very last one says too little.
+_COMPARED = 1000
 
 
 class LocalLogs:
@@ -85,6 +90,42 @@ class LocalLogs:
         """Returns all transactions up to a closed log's end: the next one that has a file says them."""
         openings = (self.opening(one) for one in self._paths[self._places[path] + 1 : -1])
         return next((one.before for one in openings if one), self.logged)
+
+    def own(self, path: Path) -> GtidSet:
+        """Returns a closed log's transactions; none where it has no file."""
+        opening = self.opening(path)
+        return self.ends(path) - opening.before if opening else GtidSet()
+
+    def unlike(self, commits: Mapping[Gtid, datetime]) -> GtidSet:
+        """Returns those of some transactions whose GTIDs the closed logs have of others, of another first commit."""
+        gtids, found = GtidSetBuilder(commits).build(), GtidSetBuilder()
+        for path in takewhile(lambda one: gtids & self.ends(one), reversed(self.closed)):
+            if gtids & self.own(path):
+                with path.open("rb") as log:
+                    found.extend(
+                        one.gtid for one in _commits(path.name, log) if commits.get(one.gtid, one.at) != one.at
+                    )
+        return found.build()
+
+
+def last_commits(name: str, log: Readable) -> dict[Gtid, datetime]:
+    """Returns the last transactions of a log, and when each was first committed."""
+    return {one.gtid: one.at for one in deque(_commits(name, log), _COMPARED)}
+
+
+def _commits(name: str, log: Readable) -> Iterator[Transaction]:
+    """Yields a log's transactions, as far as it can be read."""
+    with suppress(BinlogError):
+        yield from (part for part in contents(name, log)[1] if isinstance(part, Transaction))
+
+
+def facts_of(path: Path, unlogged: GtidSet | None = None) -> Facts | None:
+    """Returns what a log says; None where it has more than GTIDs, as from before its server had them."""
+    try:
+        with path.open("rb") as log:
+            return facts(path.name, log, unlogged)
+    except BinlogError:
+        return None
 
 
 def gap(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from nomad_stateful.databases.mysql.archive import LogName
 from nomad_stateful.databases.mysql.gtids import GtidSet, Origin
 from nomad_stateful.operate.point_in_time.logs import PointInTimeError
 from tests.unit.agent.members import GROUP, Group, up_to
-from tests.unit.agent.world import PLACE, START, FakeServer, World
+from tests.unit.agent.world import BUCKET, PLACE, START, FakeServer, World
 
 MARK = "b2b2b2b2-0000-4000-8000-00000000000b:1"
 
@@ -155,9 +155,56 @@ def test_one_place_is_not_for_two_groups_nor_for_one_that_goes_on_from_an_older_
     older = World(new_server("older", executed=up_to(2), unlogged=up_to(2)), s3, "of-older", "older")
     older.server.now = group.now + timedelta(days=1)
     older.server.take(4, older.server.now)
-    with pytest.raises(HeldError, match=f"does not have .{GROUP}:3.: .* Set another pointInTime"):
+    held = f"does not have .{GROUP}:3.: .* Set another pointInTime"
+    with pytest.raises(HeldError, match=held):
         older.round()
+    # Also once it has another one of that number, whichever of its logs has it.
+    older.server.take(3, older.server.now)
+    for number in (5, 6):
+        with pytest.raises(HeldError, match=held):
+            older.round()
+        older.server.take(number, older.server.now)
     assert (older.until, older.sizes()) == (said, stored)
+
+
+def test_what_was_lost_with_the_members_that_had_it_is_held_once_others_have_its_names(group: Group) -> None:
+    """Also where sessions that committed at once were logged in another order than the group's."""
+    group.commit(2)
+    group.behind = ("m-3",)
+    lost, common = group.now + timedelta(seconds=1), group.now + timedelta(seconds=2)
+    for name in ("m-1", "m-2"):
+        group.members[name].server.take(4, lost, replicated=name == "m-2")
+        group.members[name].server.take(3, common, replicated=name == "m-2")
+    group.tick(2)
+    group.members["m-3"].server.take(3, common, replicated=True)
+    # A start of the server ends a log without a transaction, which is copied with the one before it.
+    group.primary.server.close_log()
+    said = group.round("m-1")
+    group.elect("m-3")
+    group.behind, group.number = ("m-1", "m-2"), 3
+    group.commit(2)
+    with pytest.raises(HeldError, match=f"does not have .{GROUP}:4.: .* without members that alone had them"):
+        group.round("m-3")
+    assert group.primary.until == said
+    # And where it becomes a single server then.
+    server = group.primary.server
+    server.group, server.is_secondary = None, False
+    server.tick(150)
+    with pytest.raises(HeldError, match=f"does not have .{GROUP}:4."):
+        World(server, group.primary.s3, "of-single").commits(1)
+
+
+def test_a_log_of_until_that_is_gone_or_no_log_is_compared_with_nothing(group: Group) -> None:
+    group.commit()
+    newest = group.round("m-1").newest
+    group.primary.put(newest, b"no log")
+    group.elect("m-2")
+    group.commit()
+    said = group.round("m-2")
+    assert said.gtids == up_to(2)
+    group.primary.s3.delete_object(Bucket=BUCKET, Key=said.newest)
+    group.elect("m-3")
+    assert group.round("m-3").gtids == up_to(2)
 
 
 def test_a_single_server_that_becomes_a_group_is_restored_from_a_snapshot_of_after_it(world: World, s3: Any) -> None:
