@@ -42,7 +42,7 @@ def drain(frame: Frame, known: Namespace) -> None:
 
 
 def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, known: Namespace) -> None:
-    plan = plans.make(nomad, node, ebs.attached_to(node.instance_id) if ebs else [])
+    plan = _plan(nomad, node, ebs)
     options = Options(known.deadline, keep_system=known.ignore_system, stop_batch=known.stop_batch)
     say(plans.text(plan, keep_system=options.keep_system))
     if frame.dry_run:
@@ -54,15 +54,24 @@ def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, 
     refuse(plan, leave_down=known.leave_down, has_to_stay=has_to_stay)
     if frame.dry_run:
         return
+    is_done = plan.is_done(keep_system=options.keep_system)
+    if not is_done:
+        frame.agree(f"drain {node.name}?")
+        # The answer may have taken minutes.
+        plan = _plan(nomad, clients.get(nomad, node.id), ebs)
+        refuse(plan, leave_down=known.leave_down, has_to_stay=has_to_stay)
     work, took = Drain(nomad, ebs, plan, options, say, has_to_stay=has_to_stay), Stopwatch()
-    if plan.is_done(keep_system=options.keep_system):
+    if is_done:
         say(f"{node.name} is drained already: nothing to do")
     else:
-        frame.agree(f"drain {node.name}?")
         with interruptible(lambda: f"{node.name} takes no new allocations. Run the same command to resume"):
             work.run()
     frame.tell(_result(work, took.seconds), _table(work, took.seconds))
     say(f"to have it take allocations again: nomad-stateful drain {node.name} --undo")
+
+
+def _plan(nomad: NomadApi, node: Client, ebs: EbsVolumes | None) -> DrainPlan:
+    return plans.make(nomad, node, ebs.attached_to(node.instance_id) if ebs else [])
 
 
 def refuse(plan: DrainPlan, *, leave_down: bool, has_to_stay: Callable[[Allocation], str] = lambda _: "") -> None:

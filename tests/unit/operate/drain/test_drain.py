@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from nomad_stateful.ebs.ec2_client import Ec2Unavailable
 from nomad_stateful.ebs.volumes import Attachment
+from nomad_stateful.operate import frame, group
 from nomad_stateful.operate.drain import command, node, plan
 from nomad_stateful.operate.drain.command import plugins_elsewhere, undo
 from nomad_stateful.operate.drain.plan import DrainPlan
@@ -92,6 +94,17 @@ def test_a_consumer_that_nowhere_can_run_is_named_and_refused(
     assert why in str(refused.value)
     assert refused.value.exit_status == 4
     command.refuse(found, leave_down=True)
+    assert world.did == []
+
+
+def test_what_changed_before_the_answer_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only other client that could take the consumer has gone."""
+    monkeypatch.setattr(group, "others_away", lambda *_: "")
+    monkeypatch.setattr(frame, "confirm", lambda *_, **__: ineligible(world))
+    known = Namespace(deadline=20, ignore_system=False, stop_batch=False, leave_down=False)
+    found = node.find(world.nomad.api, "client-1")
+    with pytest.raises(command.RefusedError, match="mysql: volume data needs a healthy node plugin ebs in z-a"):
+        command._drain(Frame("drain", yes=False), world.nomad.api, found, world.ebs, known)
     assert world.did == []
 
 
