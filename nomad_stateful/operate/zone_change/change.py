@@ -107,8 +107,7 @@ class ZoneChange:
     def _check_cluster(self, known: Stored) -> None:
         """Raises ZoneChangeError where Nomad has not the stack's volume: in another cluster every zone looks lost."""
         found = self.nomad.find(volume_path(self.wanted.volume), namespace=known.namespace) or {}
-        there = found.get("ExternalID")
-        if there != known.volume_id:
+        if (there := found.get("ExternalID")) != known.volume_id:
             raise ZoneChangeError(
                 f"volume {self.wanted.volume} is {known.volume_id} in the stack, and {there or 'not registered'} in "
                 f"namespace {known.namespace} of this Nomad cluster: it is another cluster, or an `up` has not ended. "
@@ -215,30 +214,31 @@ class ZoneChange:
         refuse_impossible(self.place, self.wanted.volume, known.volume_id, zone, snapshot_id)
         self.refuse_changed(now, known)
         self.engine.refuse_locked()
+        loss.refuse_back(self.nomad, known, zone)
         self.copies(known).give_up()
         self.consumers(known).stop(f"its zone {known.zone} is lost", await_attachable_s=0)
         return snapshot_id
 
     def refuse_changed(self, now: Setting, known: Stored) -> None:
-        """Raises ZoneChangeError where settings or state are others than they were: look before each act."""
+        """Raises ZoneChangeError where settings, state or jobs do not allow it any more: look before each act."""
         if self.look() != (now, known):
             raise ZoneChangeError(
                 f"settings or state of volume {self.wanted.volume} have changed meanwhile: somebody else changes the "
                 "stack. Nothing is stopped. Run the same command again after that"
             )
+        self._check_place(known, self.consumers(known))
 
     def _switch(self, now: Setting, known: Stored, plan: Plan) -> None:
         if self.wanted.lost:
+            loss.refuse_back(self.nomad, known, self.wanted.zone)
             if plan.loss and known.zone != self.wanted.zone and plan.loss.snapshot != now.snapshot_id:
                 self.engine.set({f"{now.path}.snapshotId": plan.loss.snapshot})
         elif (snapshot_id := self._last.renewed(now, known)) != now.snapshot_id:
             self.engine.set({f"{now.path}.snapshotId": snapshot_id})
         try:
             self.engine.up(f"makes volume {self.wanted.volume} in {self.wanted.zone}", refresh=self._resumed)
-        except StackLockedError:
-            raise
         except EngineError as error:
-            if self.wanted.lost:
+            if self.wanted.lost or isinstance(error, StackLockedError):
                 raise
             after, there = self.look()
             raise ZoneChangeError(f"{error}. {way_back(after, there, self.wanted.zone)}") from error
@@ -276,8 +276,7 @@ class ZoneChange:
         if found.get("ExternalID") != known.volume_id or zone != self.wanted.zone:
             raise ZoneChangeError(
                 f"volume {self.wanted.volume} is {known.volume_id} in the state, "
-                f"{found.get('ExternalID') or 'nothing'} in Nomad, and in {zone}: run `pulumi up "
-                "--refresh`"
+                f"{found.get('ExternalID') or 'nothing'} in Nomad, and in {zone}: run `pulumi up --refresh`"
             )
         using = self.consumers(known)
         started = {str(job["ID"]) for job in using.jobs() if not job.get("Stop") and job.get("Type") == "service"}

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.nomad import clients
+from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client
 from nomad_stateful.operate.zone_change.copies import Copies
 from nomad_stateful.operate.zone_change.situation import Stored, ZoneChangeError
@@ -63,13 +65,13 @@ def _loss(snapshot: Snapshot, minutes: float) -> Loss:
     return Loss(snapshot.id, f"{snapshot.taken:{_SHOWN}}", minutes)
 
 
-def refuse_unusable(clients: Sequence[Client], zone: str, plugin_id: str) -> None:
+def refuse_unusable(there: Sequence[Client], zone: str, plugin_id: str) -> None:
     """Raises ZoneChangeError unless a client of the zone can take a volume."""
-    usable = {one.zone for one in clients if one.takes_work and one.has_healthy_plugin(plugin_id)}
+    usable = {one.zone for one in there if one.takes_work and one.has_healthy_plugin(plugin_id)}
     if zone in usable:
         return
     zones = ", ".join(sorted(usable)) or "none"
-    why = "; ".join(_lack(one) for one in clients if one.zone == zone) or "no Nomad client is there"
+    why = "; ".join(_lack(one) for one in there if one.zone == zone) or "no Nomad client is there"
     raise ZoneChangeError(
         f"--zone {zone}: nothing there can use the volume, by plugin {plugin_id}: {why}. Start a client there, or name "
         f"another zone (those with such clients: {zones})"
@@ -80,9 +82,9 @@ def _lack(client: Client) -> str:
     return f"{client.name} {'has no healthy node plugin' if client.takes_work else f'is {client.state}'}"
 
 
-def lost_at(clients: Sequence[Client], zone: str) -> datetime:
+def lost_at(known: Sequence[Client], zone: str) -> datetime:
     """Returns when Nomad last called a client of a lost zone down. Raises ZoneChangeError while one is there."""
-    there = [one for one in clients if one.zone == zone]
+    there = [one for one in known if one.zone == zone]
     alive = [one.name for one in there if one.status == "ready"]
     if alive:
         raise ZoneChangeError(
@@ -91,3 +93,12 @@ def lost_at(clients: Sequence[Client], zone: str) -> datetime:
         )
     since = max((one.status_since for one in there), default=0)
     return datetime.fromtimestamp(since, UTC) if since else datetime.now(UTC)
+
+
+def refuse_back(nomad: NomadApi, known: Stored, zone: str) -> None:
+    """Raises ZoneChangeError where the lost zone has a ready client by now: a question, an `up` or a lock take minutes.
+
+    Not where the volume is in the new zone by the state already.
+    """
+    if known.zone != zone:
+        lost_at(clients.read(nomad), known.zone)

@@ -285,6 +285,30 @@ def test_what_another_pulumi_started_while_its_lock_was_waited_for_is_stopped_ag
     assert world.engine.done.count("sets snapshotId") == 1
 
 
+def test_what_began_to_use_the_volume_while_a_snapshot_was_copied_is_not_stopped(world: World) -> None:
+    run = {**JOB, "Type": "batch", "ParentID": "mysql-server", "Stop": False, "Status": "running", "Dispatched": True}
+    world.engine.meanwhile[f"previews {B}"] = lambda: world.nomad.put("job/mysql-server/dispatch-1", run)
+    with pytest.raises(ZoneChangeError, match="job mysql-server/dispatch-1 uses volume mysql, and was dispatched"):
+        world.run()
+    assert world.stops == 0
+
+
+@pytest.mark.parametrize(("during", "stops"), [("up", 0), ("sets snapshotId zone", 1)])
+def test_a_zone_that_comes_back_during_a_failover_is_not_given_up(world: World, during: str, stops: int) -> None:
+    world.lose(minutes_ago=0)
+
+    def comes_back() -> None:
+        world.nomad.change(f"node/{A}", Status="ready")
+        world.start()
+
+    world.engine.meanwhile[during] = comes_back
+    with pytest.raises(ZoneChangeError, match=rf"the zone {A} is not lost: client {A} there is ready"):
+        world.run(lost=True)
+    assert (world.stops, world.engine.volume_id) == (stops, world.old)
+    before = snapshots_of(world.ec2, world.old)
+    assert world.run()["snapshotId"] not in before, "a move goes on, and loses nothing"
+
+
 def test_nothing_is_stopped_while_another_pulumi_has_the_lock(world: World) -> None:
     world.engine.meanwhile[f"previews {B}"] = lambda: setattr(world.engine, "locked", 1)
     with pytest.raises(StackLockedError, match="ci@runner"):
