@@ -43,7 +43,9 @@ def drain(frame: Frame, known: Namespace) -> None:
 
 def _drain(frame: Frame, nomad: NomadApi, node: Client, ebs: EbsVolumes | None, known: Namespace) -> None:
     plan = _plan(nomad, node, ebs)
-    options = Options(known.deadline, keep_system=known.ignore_system, stop_batch=known.stop_batch)
+    options = Options(
+        known.deadline, keep_system=known.ignore_system, stop_batch=known.stop_batch, leave_down=known.leave_down
+    )
     say(plans.text(plan, keep_system=options.keep_system))
     if frame.dry_run:
         frame.tell(plans.as_object(plan))

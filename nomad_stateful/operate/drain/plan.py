@@ -141,7 +141,7 @@ def make(api: NomadApi, node: Client, attached: Sequence[str]) -> DrainPlan:
     """Returns the plan; `attached` are the ids of EBS volumes attached to the client's instance. Raises NomadError."""
     running = allocations(api, node.id)
     places = Places(api, node)
-    consumers = [_leaving(places, one) for one in running if one.is_consumer]
+    consumers = [leaving(places, one) for one in running if one.is_consumer]
     held = {volume.external_id for one in consumers for volume in one.allocation.volumes}
     return DrainPlan(
         node=node,
@@ -153,7 +153,8 @@ def make(api: NomadApi, node: Client, attached: Sequence[str]) -> DrainPlan:
     )
 
 
-def _leaving(places: Places, allocation: Allocation) -> Leaving:
+def leaving(places: Places, allocation: Allocation) -> Leaving:
+    """Returns a consumer with where it can go now. Raises NomadError."""
     if allocation.is_batch or allocation.is_system:
         return Leaving(allocation, [])  # one that ends by itself, or is bound to its client
     clients = places.of(allocation)

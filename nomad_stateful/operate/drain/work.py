@@ -19,7 +19,7 @@ from nomad_stateful.nomad.running_job import ENDED, allocations, is_healthy, is_
 from nomad_stateful.operate.cluster import asked
 from nomad_stateful.operate.drain import node as nodes
 from nomad_stateful.operate.drain.node import Allocation, LettingGo
-from nomad_stateful.operate.drain.plan import DrainPlan, Leaving
+from nomad_stateful.operate.drain.plan import DrainPlan, Leaving, Places, leaving
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.progress import context, say
 from nomad_stateful.waiting import Pending, Progress, Stopwatch
@@ -43,6 +43,8 @@ class Options:
     """Whether system jobs, node plugins among them, go on."""
     stop_batch: bool = False
     """Whether batch jobs with volumes are stopped instead of waited for."""
+    leave_down: bool = False
+    """Whether jobs are stopped that no other client can take."""
 
 
 State = Literal["waiting", "stopping", "starting", "done"]
@@ -92,8 +94,8 @@ class Drain:
         if node.eligible:
             clients.set_eligible(self.api, node.id, eligible=False)
             self.say(f"{node.name} takes no new allocations")
-        leaving = [one for one in self.plan.consumers if not (self.options.keep_system and one.allocation.is_system)]
-        self.movers = [Mover(one, self._volumes(one)) for one in leaving]
+        consumers = [one for one in self.plan.consumers if not (self.options.keep_system and one.allocation.is_system)]
+        self.movers = [Mover(one, self._volumes(one)) for one in consumers]
         strays = [LettingGo(self.api, self.ebs, node, volume) for volume in self.plan.left_attached]
         self._until(lambda: self._move() or self._held(strays))
         if self.movers or strays:
@@ -101,8 +103,8 @@ class Drain:
         self._drain_rest()
         self._until(self._still_there)
 
-    def _volumes(self, leaving: Leaving) -> list[LettingGo]:
-        one = leaving.allocation
+    def _volumes(self, consumer: Leaving) -> list[LettingGo]:
+        one = consumer.allocation
         return [LettingGo(self.api, self.ebs, self.plan.node, volume, [one.id]) for volume in one.volumes]
 
     def _until(self, waits_for: Callable[[], Sequence[str]]) -> None:
@@ -151,6 +153,8 @@ class Drain:
             mover.what = f"not stopped before the others of its replication group are ONLINE: {why}"
         elif lacks := list(self._lacks(mover)):
             mover.what = f"not stopped before its volumes can be unmounted and detached: {'; '.join(lacks)}"
+        elif why := self._stays_down(one):
+            mover.what = f"not stopped, since it would stay down: {why}"
         else:
             self.api.put(f"allocation/{one.id}/stop", {}, namespace=one.namespace)
             self.say(f"{one} is stopping")
@@ -167,6 +171,10 @@ class Drain:
             yield from controllers.lacks(plugin_id, self.api.find(plugin_path(plugin_id)) or {})
             if not node.has_healthy_plugin(plugin_id):
                 yield f"the node plugin of CSI plugin {plugin_id} is not healthy on {node.name}"
+
+    def _stays_down(self, one: Allocation) -> str:
+        """Returns why no other client can take it by now, "" where one can, or need not."""
+        return "" if self.options.leave_down else leaving(Places(self.api, self.plan.node), one).stays_down
 
     def _release(self, mover: Mover) -> None:
         one = mover.leaving.allocation

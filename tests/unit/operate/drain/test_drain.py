@@ -204,6 +204,14 @@ def test_no_consumer_is_stopped_while_its_volume_could_not_be_unmounted_and_deta
     assert late.value.exit_status == 3
 
 
+def test_a_consumer_whose_turn_comes_when_no_other_client_can_take_it_any_more_is_not_stopped(world: World) -> None:
+    found = planned(world)
+    ineligible(world)
+    with pytest.raises(NotDrainedError, match="not stopped, since it would stay down: volume data needs a healthy"):
+        Drain(world.nomad.api, world.ebs, found, Options(0.05), say=lambda _: None, poll_s=0.001).run()
+    assert STOP not in world.did
+
+
 def test_a_volume_that_stays_attached_is_named_at_the_deadline(world: World) -> None:
     world.after = [lambda: None, world.unmount]
     with pytest.raises(NotDrainedError, match="volume data is attached to i-1 as /dev/xvdaa"):
@@ -223,7 +231,7 @@ def test_a_second_call_goes_on_where_the_first_was_killed(world: World) -> None:
 def test_a_job_that_is_left_down_is_not_waited_for(world: World) -> None:
     ineligible(world)
     world.after = [lambda: None, world.unmount, world.detach]
-    assert drained(world).movers[0].runs_on == ""
+    assert drained(world, leave_down=True).movers[0].runs_on == ""
 
 
 def test_a_batch_job_ends_by_itself_unless_it_is_to_be_stopped(world: World) -> None:
