@@ -162,26 +162,34 @@ def _write(frame: Frame, plan: _Plan, place: AwsPlace) -> None:
     """
     import yaml
 
-    path, known = _path(), _file()
-    config = _config(known)
-    if given := sorted(key for key in config if key.startswith(_PREFIX)):
-        raise OperateError(
-            f"{path.name} has {', '.join(given)} already: nothing was written. Merge the settings above by hand, or "
-            "adopt by a stack of its own (`pulumi stack init NAME`)"
-        )
+    path = _path()
+    _unwritten()
     tagged = [one.external_id for one in plan.tags if one.missing]
     first = f"tag {', '.join(tagged)}, and " if tagged else ""
     if frame.dry_run:
         say(f"would {first}write {path.name}; nothing was changed")
         return
     frame.agree(f"{first}write {path.name}?")
+    # The answer may have taken minutes.
+    known = _unwritten()
     if tagged:
         ebs.write(plan.tags, place)
         say(f"tagged {', '.join(tagged)}")
     keyed = {f"{_PREFIX}{key}": value for key, value in plan.made.settings.items()}
-    whole = {**known, "config": {**config, **keyed}}
+    whole = {**known, "config": {**_config(known), **keyed}}
     path.write_text(yaml.safe_dump(whole, sort_keys=False, width=120), encoding="utf-8")
     say(f"wrote {path.name}")
+
+
+def _unwritten() -> dict[str, Any]:
+    """Returns the stack's settings file. Raises OperateError where it has such settings already."""
+    known = _file()
+    if given := sorted(key for key in _config(known) if key.startswith(_PREFIX)):
+        raise OperateError(
+            f"{_path().name} has {', '.join(given)} already: nothing was written. Merge the settings above by hand, or "
+            "adopt by a stack of its own (`pulumi stack init NAME`)"
+        )
+    return known
 
 
 def _flags(given: str) -> tuple[str, list[str]]:

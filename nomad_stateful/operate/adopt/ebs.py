@@ -84,8 +84,17 @@ def take(made: Adoption, found: Found, place: AwsPlace) -> tuple[Adoption, list[
 
 
 def write(taggings: Sequence[Tagging], place: AwsPlace) -> None:
-    """Writes the tags that are missing, each volume's at once. Raises OperateError where EC2 refuses."""
+    """Writes the tags that are missing, each volume's at once.
+
+    Raises OperateError where EC2 refuses, or a volume has other tags than before the question.
+    """
     volumes = EbsVolumes(place)
+    now = {one.id: one.tags for one in volumes.named(one.external_id for one in taggings).values()}
+    if changed := [one.external_id for one in taggings if now.get(one.external_id) != one.has]:
+        raise OperateError(
+            f"{', '.join(changed)} has other tags than before the question, or is gone: somebody else changes it. "
+            "Nothing was written. Run the same command again"
+        )
     for one in taggings:
         if not one.missing:
             continue

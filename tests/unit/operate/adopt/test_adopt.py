@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nomad_stateful.operate import stack
+from nomad_stateful.operate import frame, stack
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.program import settings
 from tests.fake_nomad import FakeNomad
@@ -127,6 +127,15 @@ def test_settings_are_written_once_and_what_the_file_had_stays(
     assert written["config"]["nomad-stateful:adopt"] == ["ledger"]
     with pytest.raises(OperateError, match="nomad-stateful:volumes already: nothing was written"):
         run("--write", "--yes")
+
+
+def test_what_the_file_got_before_the_answer_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "Pulumi.prod.yaml"
+    got = "config:\n  aws:region: us-west-2\n"
+    monkeypatch.setattr(frame, "confirm", lambda *_, **__: path.write_text(got, encoding="utf-8"))
+    run("--write")
+    written = yaml.safe_load(path.read_text(encoding="utf-8"))["config"]
+    assert (written["aws:region"], written["nomad-stateful:adopt"]) == ("us-west-2", ["ledger"])
 
 
 def test_a_stack_that_is_named_with_its_organization_has_the_same_file(

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from botocore.exceptions import ClientError
 
+from nomad_stateful.operate import frame
 from nomad_stateful.operate.adopt import command
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.program import settings
@@ -130,6 +131,17 @@ def test_nothing_is_tagged_where_the_settings_cannot_be_written(ec2: Ec2, tmp_pa
     with pytest.raises(OperateError, match="nothing was written"):
         run("--ebs", "--write", "--yes")
     assert ec2.tags(VOL) == {}
+
+
+def test_a_volume_that_became_another_stacks_before_the_answer_is_not_taken(
+    ec2: Ec2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tagged(nomad_stateful_stack="nomad-stateful/other")
+    monkeypatch.setattr(frame, "confirm", lambda *_, **__: ec2.volumes[0].update(Tags=other))
+    with pytest.raises(OperateError, match=f"^{VOL} has other tags than before the question.* Nothing was written"):
+        run("--ebs", "--write")
+    assert ec2.tags(VOL) == {STACK: "nomad-stateful/other"}
+    assert not (tmp_path / "Pulumi.prod.yaml").exists()
 
 
 @pytest.mark.parametrize(
