@@ -8,7 +8,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Change:
     op: str
     type: str
     name: str
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, Any] = field(compare=False)
 
 
 class Engine:

@@ -66,8 +66,7 @@ def _upgrade(frame: Frame, nomad: NomadApi, engine: Engine, roll: Rollout, asked
 def _refuse_changed(nomad: NomadApi, engine: Engine, asked: Wanted, found: Sequence[Change]) -> None:
     """Raises UpgradeRefusedError where an update would change something else than what was agreed to: look anew."""
     ownership.required(nomad)
-    now = engine.changes(asked.settings)
-    if [(one.op, one.type, one.name) for one in now] != [(one.op, one.type, one.name) for one in found]:
+    if engine.changes(asked.settings) != found:
         raise UpgradeRefusedError(
             "the stack's changes are others than before the question: somebody else changes it. Nothing was changed. "
             "Run the same command again after that"

@@ -81,11 +81,13 @@ class Upgrade:
         snapshots = Snapshots(self.volume)
         if not self.server.database.holds_writes:
             self._refuse_changed()
+            self._refuse_other_changes()
             self._snapshot(snapshots)
             self._refuse_changed()
             return
         first = self._first(snapshots)
         self._refuse_changed()
+        self._refuse_other_changes()
         refuse_ended = self._hold_writes(held)
         self._snapshot(snapshots)
         # Reads go on meanwhile, and whatever stops the server ends the session that holds the writes.
@@ -117,6 +119,14 @@ class Upgrade:
             )
         if left := restoring(self.server.nomad, stack.database_outputs()):
             raise OperateError(left)
+
+    def _refuse_other_changes(self) -> None:
+        """Looks again at what the update changes: the answer, the trial and the first snapshot may have taken hours."""
+        if self.engine.changes(self.plan.images.settings) != list(self.plan.changes):
+            raise OperateError(
+                "the stack's changes are others than before the question: somebody else changes it. Nothing was "
+                "changed. Run the same command again after that"
+            )
 
     def _probe(self) -> None:
         at = self.server.endpoint()

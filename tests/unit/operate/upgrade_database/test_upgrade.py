@@ -169,6 +169,20 @@ def test_rows_that_were_acknowledged_after_the_snapshot_are_noticed_before_the_u
     assert world.untouched
 
 
+def test_what_else_an_update_would_do_by_then_is_not_done_along(world: World) -> None:
+    first = world.step
+
+    def step(what: str) -> None:
+        if what == "first snapshot":
+            world.ops = "replace"
+        first(what)
+
+    world.step = step  # type: ignore[method-assign]
+    with pytest.raises(OperateError, match=r"changes are others than before the question.*\. Nothing was changed"):
+        upgrade()
+    assert world.untouched
+
+
 def test_an_image_that_somebody_else_set_meanwhile_is_not_upgraded_over(world: World) -> None:
     first, seen = world.step, world.registered
 
