@@ -196,6 +196,8 @@ class ZoneChange:
         return pending
 
     def _begin(self, now: Setting, _known: Stored, _plan: Plan) -> None:
+        if not self.wanted.lost:
+            self._others()
         self.engine.set({f"{now.path}.moveTo": self.wanted.zone})
 
     def _prepare(self, _now: Setting, known: Stored, _plan: Plan) -> None:
@@ -252,8 +254,7 @@ class ZoneChange:
         self._verify(known)
         if pending := self.engine.pending():
             raise ZoneChangeError(f"the volume is in {known.zone}, and a preview has changes still:\n{pending}")
-        origin = self.copies(known).origin()
-        old_id = origin.source if origin else ""
+        old_id = origin.source if (origin := self.copies(known).origin()) else ""
         if old_id and plan.phase != "done":
             Copies(self.place, old_id, self.wanted.volume).drop_first(but=known.snapshot_id)
         return {

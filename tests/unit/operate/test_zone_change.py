@@ -490,9 +490,13 @@ def test_a_resumed_command_does_not_call_a_deleted_snapshot_kept(ec2: Any, world
 
 
 def test_other_changes_of_the_stack_are_not_made_along_with_a_move(world: World) -> None:
+    change = world.change()
+    plan = change.plan()
     world.engine.other_changes = "~ nomad:index:Job mysql-job"
     with pytest.raises(ZoneChangeError, match="other pending changes"):
         world.run()
+    with pytest.raises(ZoneChangeError, match="other pending changes"):
+        change.run(plan)  # they came before the answer
     assert world.engine.entry == {"name": "mysql", "zone": A}
 
 
