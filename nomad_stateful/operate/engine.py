@@ -39,6 +39,19 @@ class Change:
     inputs: Mapping[str, Any] = field(compare=False)
 
 
+def other_changes(engine: "Engine", values: Mapping[str, str], agreed: Sequence[Change]) -> str:
+    """Returns what to say where an update would change something else by now than was agreed to, "" where not.
+
+    Raises EngineError.
+    """
+    if engine.changes(values) == [*agreed]:
+        return ""
+    return (
+        "the stack's changes are others than before the question: somebody else changes it. Nothing was changed. Run "
+        "the same command again after that"
+    )
+
+
 class Engine:
     """One stack's settings, state and updates. What an update prints goes to standard error as it comes."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.running_job import allocations, is_running
 from nomad_stateful.operate import ownership, stack
-from nomad_stateful.operate.engine import Change, Engine, EngineError, StackLockedError
+from nomad_stateful.operate.engine import Change, Engine, EngineError, StackLockedError, other_changes
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Frame, add_change_options, duration_s, framed, interruptible
 from nomad_stateful.operate.progress import say
@@ -66,11 +66,8 @@ def _upgrade(frame: Frame, nomad: NomadApi, engine: Engine, roll: Rollout, asked
 def _refuse_changed(nomad: NomadApi, engine: Engine, asked: Wanted, found: Sequence[Change]) -> None:
     """Raises UpgradeRefusedError where an update would change something else than what was agreed to: look anew."""
     ownership.required(nomad)
-    if engine.changes(asked.settings) != found:
-        raise UpgradeRefusedError(
-            "the stack's changes are others than before the question: somebody else changes it. Nothing was changed. "
-            "Run the same command again after that"
-        )
+    if others := other_changes(engine, asked.settings, found):
+        raise UpgradeRefusedError(others)
 
 
 def _change(

@@ -10,7 +10,7 @@ from nomad_stateful.nomad.api import NomadError
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.dumps import restoring
-from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError
+from nomad_stateful.operate.engine import Engine, EngineError, StackLockedError, other_changes
 from nomad_stateful.operate.errors import OperateError, TimedOutError
 from nomad_stateful.operate.progress import say
 from nomad_stateful.operate.snapshots import Snapshots
@@ -122,11 +122,8 @@ class Upgrade:
 
     def _refuse_other_changes(self) -> None:
         """Looks again at what the update changes: the answer, the trial and the first snapshot may have taken hours."""
-        if self.engine.changes(self.plan.images.settings) != list(self.plan.changes):
-            raise OperateError(
-                "the stack's changes are others than before the question: somebody else changes it. Nothing was "
-                "changed. Run the same command again after that"
-            )
+        if others := other_changes(self.engine, self.plan.images.settings, self.plan.changes):
+            raise OperateError(others)
 
     def _probe(self) -> None:
         at = self.server.endpoint()
