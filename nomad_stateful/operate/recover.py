@@ -90,8 +90,7 @@ def recover(frame: Frame, name: str, permission: Permission) -> None:
     with frame.cluster() as nomad, frame.turn(nomad, name), resume if permission.given else nullcontext():
         runner = StepRunner(nomad, lambda: EbsVolumes(stack.aws_place()))
         for volume in stack_volumes(nomad, name):
-            # Looked at in its turn: the steps of those before it may have taken minutes.
-            one = Recovery(_again(nomad, volume.name))
+            one = Recovery(volume)
             done.append(one)
             free(one, permission, runner, partial(_again, nomad, volume.name), tell)
         of_group = _group(nomad, name, tell)
@@ -127,7 +126,7 @@ _print = partial(print, flush=True)
 
 
 def _again(nomad: NomadApi, name: str) -> StackVolume:
-    return stack_volumes(nomad, name)[0]
+    return next(iter(stack_volumes(nomad, name)))
 
 
 def _how_to_go_on(permission: Permission) -> str:

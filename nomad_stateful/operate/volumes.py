@@ -1,5 +1,6 @@
 """The stack's volumes with what uses them, in Nomad and in EC2."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,8 @@ class StackVolume:
     usage: VolumeUsage
 
 
-def stack_volumes(nomad: NomadApi, only: str = "") -> list[StackVolume]:
-    """Returns every volume of the stack, or the one of that name.
+def stack_volumes(nomad: NomadApi, only: str = "") -> Iterator[StackVolume]:
+    """Yields every volume of the stack, or the one of that name, each as it is when its turn comes.
 
     Raises OperateError and ProviderError.
     """
@@ -28,11 +29,9 @@ def stack_volumes(nomad: NomadApi, only: str = "") -> list[StackVolume]:
         raise stack.StackError(f"the stack has no volume {only}: it has {', '.join(sorted(known)) or 'none'}")
     namespaces = ownership.namespaces(nomad, known)
     ebs = EbsVolumes(stack.aws_place()) if any(is_ebs_volume(volume["id"]) for volume in known.values()) else None
-    found = []
     for name in sorted([only] if only else known):
         volume = known[name]
         volume_id, external_id = str(volume["nomadId"]), str(volume["id"])
         of_ec2 = ebs if is_ebs_volume(external_id) else None
         usage = inspect_volume(nomad, namespaces.get(name, "default"), volume_id, external_id, of_ec2)
-        found.append(StackVolume(name, name in namespaces, usage))
-    return found
+        yield StackVolume(name, name in namespaces, usage)

@@ -119,7 +119,7 @@ def _clients(gauges: Gauges, there: Sequence[Client]) -> None:
 
 def _volumes(gauges: Gauges, nomad: NomadApi) -> None:
     known = stack.outputs().get("volumes") or {}
-    for volume in stack_volumes(nomad):
+    for volume in list(stack_volumes(nomad)):
         usage, name = volume.usage, volume.name
         zone, plugin = str(known[name].get("zone") or ""), str(known[name].get("plugin") or usage.plugin_id)
         gauges.set("volume_info", name, usage.external_id, plugin, zone, usage.namespace, value=1)

@@ -154,7 +154,7 @@ def read(nomad: NomadApi) -> Overview:
     """Reads everything; what may not be read is told in `unread`. Raises OperateError and ProviderError."""
     outputs, place, server = stack.outputs(), stack.aws_place(), stack.database()
     logs = server.point_in_time if server else None
-    found = stack_volumes(nomad)
+    found = list(stack_volumes(nomad))
     unread: list[str] = []
     with ThreadPoolExecutor(_PARALLEL) as pool:
         known_clients = pool.submit(_told, "clients", lambda: clients.read(nomad), [], unread)

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from nomad_stateful.ebs.volumes import Attachment, EbsVolumes, Volume
-from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Client, gone
 from nomad_stateful.nomad.volume_claims import Claim
-from nomad_stateful.operate import frame, group, recover, stack
+from nomad_stateful.operate import frame, group, ownership, recover, stack, volumes
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.operate.frame import Checks, Frame
 from nomad_stateful.operate.recover import NotRecoveredError, Permission, Recovery, StepRunner
@@ -204,16 +203,14 @@ def test_each_volume_is_looked_at_when_its_turn_comes(nomad: FakeNomad, monkeypa
     """The steps of the first one take minutes: the client of the second one is back by then."""
     now = {"a": STOPPED, "b": CUT_OFF}
 
-    def read(_nomad: NomadApi, name: str) -> list[StackVolume]:
-        return [replace(stack_volume(now[one]), name=one) for one in sorted([name] if name else now)]
-
     def run_step(_self: StepRunner, step: Step, *_: Any) -> None:
         assert step.action == "await", f"{step.command} was run"
         now.update(a=FREE, b=FREE)
 
     monkeypatch.setattr(frame, "connect", lambda **_: nomad.client(RetryPolicy()))
-    monkeypatch.setattr(recover, "stack_volumes", read)
-    monkeypatch.setattr(stack, "outputs", dict)
+    monkeypatch.setattr(stack, "outputs", lambda: {"volumes": {name: {"nomadId": name, "id": name} for name in now}})
+    monkeypatch.setattr(ownership, "namespaces", lambda *_: {})
+    monkeypatch.setattr(volumes, "inspect_volume", lambda _nomad, _namespace, volume_id, *_: now[volume_id])
     monkeypatch.setattr(StepRunner, "run", run_step)
     recover.recover(Frame("recover", yes=True, checks=recover.COMMAND.checks or Checks()), "", FENCE)
 
