@@ -166,12 +166,29 @@ class Cluster:
         self._stop()
         self._purge()
 
+    def stop(self) -> None:
+        """Stops the job, and waits until its allocations have ended: none of it can start any more.
+
+        Raises OperateError, NomadError.
+        """
+        self._stop()
+        self._await_ended()
+
     def _stop(self) -> int:
         """Returns the job's index since it is stopped."""
         return int(self.nomad.delete(job_path(self.job_id), namespace=self.namespace)["JobModifyIndex"])
 
     def _purge(self) -> None:
         job = ConsumerJob(self.nomad, self.namespace, self.job_id)
+        self._await_ended()
+        wait_for(
+            f"{self.job_id} releases its volumes",
+            job.purge_if_ended,
+            _ENDS_S,
+            f"See `nomad job status {self.job_id}`.",
+        )
+
+    def _await_ended(self) -> None:
         stubs = running_job.allocations(self.nomad, self.job_id, self.namespace)
         for allocation_id in [stub["ID"] for stub in stubs if stub["ClientStatus"] in running_job.LIVE]:
             wait_for(
@@ -180,12 +197,6 @@ class Cluster:
                 _ENDS_S,
                 f"See `nomad alloc status {allocation_id[:8]}`.",
             )
-        wait_for(
-            f"{self.job_id} releases its volumes",
-            job.purge_if_ended,
-            _ENDS_S,
-            f"See `nomad job status {self.job_id}`.",
-        )
 
     def _stopped(self, allocation_id: str) -> bool:
         allocation = self.nomad.find(f"allocation/{allocation_id}", namespace=self.namespace)

@@ -14,7 +14,7 @@ from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import Endpoint, allocations, last_events, newest
-from nomad_stateful.operate.cluster import connect
+from nomad_stateful.operate.cluster import Cluster, connect
 from nomad_stateful.operate.database import Database
 from nomad_stateful.operate.errors import OperateError
 from nomad_stateful.waiting import Stopwatch, repeat
@@ -94,6 +94,10 @@ class Server:
     def events(self) -> str:
         """Returns what Nomad says last of the newest allocation."""
         return "; ".join(line for one in self._newest() for line in last_events(one)) or "no allocation"
+
+    def stop(self) -> None:
+        """Stops the job; once it returns, no server of it can start any more. Raises OperateError, NomadError."""
+        Cluster(self.nomad, self.job_id, self.namespace, self.kind.name, "db").stop()
 
     def revert(self, image: str) -> None:
         """Has Nomad run the newest version with this image again. Raises OperateError, NomadError."""

@@ -179,7 +179,12 @@ class Upgrade:
         if self.server.image() == plan.images.before:
             self._go_back(f"the update failed before it changed {self.title} ({error})", revert=False)
         if started is False or (started is None and plan.phase == "begin"):
-            self._go_back(f"{self.title} {plan.after} never started ({self.server.events()})", revert=True)
+            why = f"{self.title} {plan.after} never started ({self.server.events()})"
+            self.server.stop()
+            # An image that was pulled at the last moment has been on the volume after all.
+            if self.server.has_started(plan.images.after):
+                raise self._stopped()
+            self._go_back(why, revert=True)
         # A large one still works on its start longer than an update waits.
         self._await(" (it has run without an end since its start)", self.server.runs)
         self.engine.up("what is left of it", refresh=True)

@@ -308,10 +308,11 @@ def test_where_the_new_server_never_started_the_one_before_comes_back(
     assert (world.runs, world.image, world.registered[-1], world.locked) == ("8.4.4", BEFORE, BEFORE, False)
 
 
+@pytest.mark.parametrize("new", ["ends", "is pulled at last"])
 def test_on_files_that_a_newer_server_may_have_changed_the_older_is_never_started(
-    world: World, capsys: pytest.CaptureFixture[str]
+    world: World, new: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world.new_server = "ends"
+    world.new_server = new
     with pytest.raises(StoppedError) as error:
         upgrade()
     assert error.value.exit_status == 6

@@ -48,7 +48,9 @@ class World:
     other_changes: str = ""
     ops: str = "update"
     new_server: str = "comes up"
-    """Or: is refused by pulumi; is not pulled; ends; is slow."""
+    """Or: is refused by pulumi; is not pulled; is pulled at last (while its job is stopped); ends; is slow."""
+    stopped: bool = False
+    """Whether the job is stopped."""
     other_pulumi: str = ""
     """The step after which another pulumi has the stack's lock."""
     session_ends: bool = False
@@ -152,12 +154,23 @@ class FakeNomad:
         return [self._allocation()]
 
     def find(self, path: str, **_: Any) -> Any:
+        if path.startswith("allocation/"):
+            return self._allocation()
         return _job(self.world.registered[-1]) if path == f"job/{JOB}" else None
+
+    def delete(self, path: str, **_: Any) -> Any:
+        assert path == f"job/{JOB}", path
+        self.world.stopped = True
+        if self.world.new_server == "is pulled at last":
+            self.world.files = "9.7.4"
+        return {"JobModifyIndex": 7}
 
     def put(self, path: str, body: Any, **_: Any) -> Any:
         if path == "jobs/parse":
             return {"ID": JOB, **_job(AFTER)}
         assert path == f"job/{JOB}/revert", path
+        assert self.world.stopped
+        self.world.stopped = False
         self.world.registered.append(self.world.registered[body["JobVersion"]])
         self.world.start(self.world.registered[-1])
         self.world.step("reverted")
@@ -166,7 +179,8 @@ class FakeNomad:
     def _allocation(self) -> dict[str, Any]:
         world = self.world
         new = world.registered[-1] == AFTER
-        pulled = not new or world.new_server != "is not pulled"
+        pulled = not new or (world.new_server == "is pulled at last" and world.stopped)
+        pulled = pulled or world.new_server not in ("is not pulled", "is pulled at last")
         failing = new and world.new_server == "ends"
         state = {
             "State": "running" if pulled and not failing else "pending",
@@ -178,7 +192,7 @@ class FakeNomad:
         base = {
             "TaskGroup": "mysql",
             "DesiredStatus": "run",
-            "ClientStatus": runs,
+            "ClientStatus": "complete" if world.stopped else runs,
             "CreateIndex": len(world.registered),
         }
         return {**_ENDPOINT, **base, "JobVersion": len(world.registered) - 1, "TaskStates": {"mysql": state}}
