@@ -99,13 +99,21 @@ class Snapshots:
         """Waits until EC2 has copied the whole snapshot, which counts from then on. Raises ProviderError."""
         self._snapshots.await_complete(Progress(CONTEXT, timeout_s), snapshot_id, remedy)
 
-    def delete(self, snapshot_id: str) -> None:
-        """Deletes a snapshot. Raises ProviderError."""
-        self._snapshots.delete(snapshot_id)
+    def drop(self, snapshot_id: str) -> None:
+        """As drop() below."""
+        drop(self._snapshots, snapshot_id)
 
     def newest(self, key: str) -> Snapshot | None:
         """Returns the volume's newest complete snapshot with a tag of that key, None if there is none."""
         return newest(one for one in self._snapshots.of_volumes([self.volume_id]) if key in one.tags)
+
+
+def drop(snapshots: EbsSnapshots, snapshot_id: str) -> None:
+    """Deletes a snapshot that nothing needs any more, or says that it is left."""
+    try:
+        snapshots.delete(snapshot_id)
+    except ProviderError as error:
+        say(f"    snapshot {snapshot_id} is left, and nothing needs it any more: {error}")
 
 
 def _ebs_id(known: Mapping[str, Any], volume: str) -> str:

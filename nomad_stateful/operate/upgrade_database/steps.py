@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from nomad_stateful.ebs.tags import upgrade_tag
+from nomad_stateful.ebs.tags import FIRST, MOVE_TAG, upgrade_tag
 from nomad_stateful.nomad.api import NomadError
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
@@ -99,11 +99,13 @@ class Upgrade:
                 f"that {self.snapshot_id} has not. Nothing was changed. Run the same command again"
             ) from error
         self._refuse_changed()
-        snapshots.delete(first)
+        snapshots.drop(first)
 
     def _first(self, snapshots: Snapshots) -> str:
         say(f"==> a first snapshot while {self.title} runs on, so that the last one is short")
-        first = snapshots.begin(f"{self.volume} before the snapshot for {self.title} {self.plan.after}", {})
+        first = snapshots.begin(
+            f"{self.volume} before the snapshot for {self.title} {self.plan.after}", {MOVE_TAG: FIRST}
+        )
         remedy = "Nothing was changed. A longer --timeout waits longer."
         snapshots.await_complete(first, self.timeout_s, remedy)
         return first

@@ -18,6 +18,7 @@ from nomad_stateful.operate.drill.model import DrillError, Scratch
 from nomad_stateful.operate.drill.scratch import make_like
 from nomad_stateful.operate.errors import TimedOutError
 from nomad_stateful.operate.progress import CONTEXT, say
+from nomad_stateful.operate.snapshots import drop
 from nomad_stateful.operate.zone_change.situation import Setting, Stored, ZoneChangeError
 from nomad_stateful.waiting import Progress
 
@@ -85,7 +86,7 @@ class Copies:
         """Deletes the snapshots that were taken to shorten the last one, but one from which a failover went on."""
         for one in self._snapshots.of_volumes([self._volume_id]):
             if one.state != "error" and one.tags.get(MOVE_TAG) == FIRST and one.id != but:
-                self._snapshots.delete(one.id)
+                drop(self._snapshots, one.id)
 
     def give_up(self) -> None:
         """Notes on the volume that nothing waits for it: its zone is lost."""

@@ -213,6 +213,18 @@ def test_a_volume_of_which_ec2_takes_no_snapshot_says_so_beforehand(ec2: Any, vo
         snapshots.Snapshots("shared")
 
 
+def test_one_that_nothing_needs_and_ec2_does_not_delete_is_named_and_stops_nothing(
+    ec2: Any, volume_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = snapshots.Snapshots("mysql")
+    made = made_snapshot(ec2, volume_id, {})
+    with answers(ec2, "DeleteSnapshot", DENIED):
+        own.drop(made)
+    assert f"snapshot {made} is left, and nothing needs it any more: " in capsys.readouterr().err
+    own.drop(made)
+    assert not snapshots_of(ec2, volume_id)
+
+
 AWAY = "eu-central-1"
 SCHEDULES = [{"name": "daily", "copies": [{"region": AWAY, "keepDays": 7}, {"region": "eu-west-3", "keepDays": 7}]}]
 COPYING = {"nomad-stateful:volumes": [{"name": "mysql", "snapshots": SCHEDULES}, {"name": "other", "snapshots": []}]}

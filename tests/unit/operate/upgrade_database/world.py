@@ -12,12 +12,14 @@ from typing import Any
 import pymysql
 
 from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.ebs.tags import FIRST, MOVE_TAG
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.operate.engine import Change, EngineError, StackLockedError
 
 JOB, VOLUME = "mysql-server", "mysql"
 BEFORE, AFTER = "mysql:8.4.4", "mysql:9.7.4"
 BEGUN = datetime(2026, 11, 22, tzinfo=UTC)
+_FIRST = {MOVE_TAG: FIRST}
 _ENDPOINT = {"ID": "a1", "NodeID": "n1", "NodeName": "client-1"}
 
 
@@ -241,7 +243,7 @@ class FakeSnapshots:
         self.refuse_unpermitted = refuse
 
     def begin(self, _text: str, mark: dict[str, str]) -> str:
-        locked = bool(mark) and self.needs_lock
+        locked = mark != _FIRST and self.needs_lock
         assert self.world.locked == locked, "the last snapshot is taken while no row is acknowledged, the first not"
         made = f"snap-{self.world.taken}"
         self.world.taken += 1
@@ -250,14 +252,19 @@ class FakeSnapshots:
 
     def await_complete(self, snapshot_id: str, _timeout_s: float, _remedy: str) -> None:
         [found] = [one for one in self.world.snapshots if one.id == snapshot_id]
-        self.delete(snapshot_id)
+        self._forget(snapshot_id)
         if self.world.snapshot_fails == snapshot_id:
             self.world.snapshots.append(replace(found, state="error"))
             raise ProviderError(f"snapshot {snapshot_id} failed: KMS")
         self.world.snapshots.append(replace(found, state="completed"))
-        self.world.step("snapshot" if found.tags else "first snapshot")
+        self.world.step("first snapshot" if found.tags == _FIRST else "snapshot")
 
-    def delete(self, snapshot_id: str) -> None:
+    def drop(self, snapshot_id: str) -> None:
+        [dropped] = [one for one in self.world.snapshots if one.id == snapshot_id]
+        assert dropped.tags == _FIRST, "a deployer's key deletes no other snapshot"
+        self._forget(snapshot_id)
+
+    def _forget(self, snapshot_id: str) -> None:
         self.world.snapshots = [one for one in self.world.snapshots if one.id != snapshot_id]
 
     def newest(self, key: str) -> Snapshot | None:
