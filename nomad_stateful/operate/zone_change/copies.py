@@ -191,8 +191,9 @@ def refuse_impossible(place: AwsPlace, name: str, volume_id: str, zone: str, sna
     own = {"Name": f"trial of {name}", STACK_TAG: stack.tag()}
     try:
         _delete(place, own)
-        make_like(place, volume_id, zone, own, Scratch(0, snapshot_id))
-        _delete(place, own)
+        made = make_like(place, volume_id, zone, own, Scratch(0, snapshot_id))
+        # By its id: EC2 may not find it by its tags yet.
+        EbsVolumes(place).delete(made)
     except (ProviderError, DrillError, TimedOutError) as error:
         raise ZoneChangeError(
             f"EC2 makes no volume like {name} in {zone} from {snapshot_id}: {error}. Nothing is stopped. Fix the "

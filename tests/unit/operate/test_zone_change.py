@@ -25,7 +25,16 @@ from nomad_stateful.operate.zone_change.copies import Copies
 from nomad_stateful.operate.zone_change.situation import ZoneChangeError, phase, setting, stored
 from nomad_stateful.waiting import RetryPolicy
 from tests.fake_nomad import FakeNomad
-from tests.unit.aws import PLACE, account, answers, empty_first_pages, made_snapshot, made_volume, snapshots_of
+from tests.unit.aws import (
+    PLACE,
+    account,
+    answers,
+    empty_first_pages,
+    handlers,
+    made_snapshot,
+    made_volume,
+    snapshots_of,
+)
 
 A, B = "us-west-2a", "us-west-2b"
 OUTPUTS = {"mysql": {"namespace": "default", "volume": "mysql"}, "mysqlBackup": {"restoreJob": "mysql-restore"}}
@@ -355,6 +364,16 @@ def test_a_zone_where_ec2_makes_no_such_volume_is_found_out_before_anything_is_s
     assert world.stops == 0
     assert world.run()["zone"] == B
     assert len(ec2.describe_volumes()["Volumes"]) == before + 1, "the trial's is deleted"
+
+
+def test_the_trials_volume_is_deleted_though_ec2_does_not_find_it_by_its_tags_yet(ec2: Any, world: World) -> None:
+    def unfound(params: Any, **_: Any) -> Any:
+        return (SimpleNamespace(status_code=200), {"Volumes": []}) if "tag:Name" in params["body"].values() else None
+
+    before = len(ec2.describe_volumes()["Volumes"])
+    with handlers(ec2, {"before-call.ec2.DescribeVolumes": unfound}):
+        assert world.run()["zone"] == B
+    assert len(ec2.describe_volumes()["Volumes"]) == before + 1
 
 
 def test_what_an_earlier_trial_left_is_deleted_though_ec2_lists_it_on_a_later_page(ec2: Any, world: World) -> None:
