@@ -12,11 +12,13 @@ from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, ec2_client, 
 from nomad_stateful.ebs.filters import Filters, described, in_batches
 from nomad_stateful.ebs.tags import AS_OF_TAG, FINAL_TAG, RESTORED_TAG, STACK_TAG
 from nomad_stateful.errors import ProviderError
-from nomad_stateful.waiting import Pending, Progress, Stopwatch
+from nomad_stateful.waiting import Pending, Progress, RetryPolicy, Stopwatch
 
 POLL_S = 0.5
 _UNLISTED_S = 60.0
 """For how long EC2 may not list a snapshot that it has."""
+_TOO_SOON = frozenset({"SnapshotCreationPerVolumeRateExceeded", "ConcurrentSnapshotLimitExceeded"})
+_TOO_SOON_S = 60.0
 _ANOTHER = "Run the same command again: it takes another"
 
 
@@ -165,14 +167,26 @@ class EbsSnapshots:
                     raise
 
     def begin(self, volume_id: str, description: str, own: Mapping[str, str]) -> str:
-        """Begins a snapshot with tags and returns its id: from then on its contents are fixed."""
+        """Begins a snapshot with tags and returns its id: from then on its contents are fixed.
+
+        EC2 begins one of a volume every 15 s, and has few of it pending: that is waited for.
+        """
+        from botocore.exceptions import ClientError
+
+        attempts = RetryPolicy(_TOO_SOON_S).attempts()
         with ec2_errors(f"take a snapshot of {volume_id}", " and ec2:CreateTags"):
-            made = self._client.create_snapshot(
-                VolumeId=volume_id,
-                Description=description,
-                TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
-            )
-        return str(made["SnapshotId"])
+            while True:
+                try:
+                    made = self._client.create_snapshot(
+                        VolumeId=volume_id,
+                        Description=description,
+                        TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags.listed(own)}],
+                    )
+                except ClientError as error:
+                    if error.response["Error"]["Code"] not in _TOO_SOON or not attempts.another():
+                        raise
+                else:
+                    return str(made["SnapshotId"])
 
     def delete(self, snapshot_id: str) -> None:
         """Deletes a snapshot."""

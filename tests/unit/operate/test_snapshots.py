@@ -213,6 +213,13 @@ def test_a_volume_of_which_ec2_takes_no_snapshot_says_so_beforehand(ec2: Any, vo
         snapshots.Snapshots("shared")
 
 
+def test_one_that_ec2_does_not_begin_yet_is_tried_again(ec2: Any, volume_id: str) -> None:
+    too_soon = ("SnapshotCreationPerVolumeRateExceeded", "ConcurrentSnapshotLimitExceeded")
+    with answers(ec2, "CreateSnapshot", *too_soon) as left:
+        made = snapshots.Snapshots("mysql").begin("before the upgrade", {})
+    assert (left, snapshots_of(ec2, volume_id)) == ([], [made])
+
+
 def test_one_that_nothing_needs_and_ec2_does_not_delete_is_named_and_stops_nothing(
     ec2: Any, volume_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
