@@ -1,6 +1,6 @@
 """EBS volumes by zone: the only component that owns data."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
@@ -122,9 +122,12 @@ class ZonalVolumes(Component):
         for volume in args["volumes"]:
             guard = self._guard(name, volume)
             made = self._volume(name, volume, args["driver_tags"], guard)
-            protection = self._protection(volume, made, guard)
+            # The size that EC2 took: the aws provider does not wait for the change, and may read the one of before.
+            size_gib = pulumi.Output.all(made.size, volume["size_gib"]).apply(lambda both: int(both[1]))
+            protection = self._protection(volume, made, size_gib, guard)
+            _warn_of_earlier(volume, made)
             self.volume_ids[volume["name"]] = protection.volume_id
-            self.sizes_gib[volume["name"]] = made.size
+            self.sizes_gib[volume["name"]] = size_gib
             self.restart_ids[volume["name"]] = protection.restart_id
         self.register_outputs({"volume_ids": self.volume_ids, "sizes_gib": self.sizes_gib, "retained": retained})
 
@@ -165,7 +168,9 @@ class ZonalVolumes(Component):
             ),
         )
 
-    def _protection(self, volume: ZonalVolume, made: aws.ebs.Volume, guard: VolumeGuard) -> VolumeProtection:
+    def _protection(
+        self, volume: ZonalVolume, made: aws.ebs.Volume, size_gib: pulumi.Output[int], guard: VolumeGuard
+    ) -> VolumeProtection:
         """Returns what Pulumi names when it refuses to destroy the volume: so it has the name of the setting."""
         return VolumeProtection(
             f"volumes.{volume['name']}.protect",
@@ -176,7 +181,7 @@ class ZonalVolumes(Component):
             leaving=bool(volume.get("move_to")),
             # The volume's own word, which outlasts a change of the credentials.
             account_id=made.arn.apply(_account_of),
-            **_kept(volume, made),
+            **_kept(volume, size_gib),
             opts=pulumi.ResourceOptions(
                 parent=self, protect=_protected(volume), aliases=_aliases(volume, "volumes.{}.protect")
             ),
@@ -213,7 +218,7 @@ class _Kept(TypedDict, total=False):
     earlier_restart_id: str
 
 
-def _kept(volume: ZonalVolume, made: aws.ebs.Volume) -> _Kept:
+def _kept(volume: ZonalVolume, size_gib: pulumi.Output[int]) -> _Kept:
     """Returns what its protection has to know to keep, and to grow, the file system of a registered volume."""
     registration = volume.get("registration")
     if registration is None:
@@ -225,7 +230,7 @@ def _kept(volume: ZonalVolume, made: aws.ebs.Volume) -> _Kept:
         "has_contents": volume.get("snapshot_id") is not None,
     }
     if registration["attachment_mode"] == "file-system":
-        kept["size_gib"] = made.size
+        kept["size_gib"] = size_gib
         kept["mount_flags"] = registration["mount_flags"]
         kept["secrets"] = registration["secrets"]
         kept["growth"] = registration["growth"]
@@ -237,6 +242,25 @@ def _kept(volume: ZonalVolume, made: aws.ebs.Volume) -> _Kept:
         kept["earlier_size_gib"] = earlier["size_gib"]
         kept["earlier_restart_id"] = earlier["restart_id"]
     return kept
+
+
+def _warn_of_earlier(volume: ZonalVolume, made: aws.ebs.Volume) -> None:
+    """Warns where the state has what a volume was before its change: the next update would ask for that once more."""
+    performance = {"iops": volume.get("iops"), "throughput": volume.get("throughput_mibps")}
+    wanted = {"size": volume["size_gib"], "type": volume.get("type", "gp3"), **performance}
+
+    def compare(read: dict[str, Any]) -> None:
+        earlier = [f"{key} {read[key]}" for key, value in wanted.items() if value is not None and read[key] != value]
+        if earlier and not pulumi.runtime.is_dry_run():
+            pulumi.log.warn(
+                f"EC2 was still changing volume {volume['name']} when the aws provider read it: the state has "
+                f"{', '.join(earlier)}. Run `pulumi refresh` before the next update, which would ask EC2 for the same "
+                "change again, and EC2 takes it only hours later",
+                made,
+            )
+
+    read = {"size": made.size, "type": made.type, "iops": made.iops, "throughput": made.throughput}
+    pulumi.Output.all(**read).apply(compare)
 
 
 def _aliases(volume: ZonalVolume, pattern: str) -> list[pulumi.Alias]:

@@ -214,6 +214,20 @@ class EbsVolumes:
         with ec2_errors(f"delete {volume_id}"):
             self._client.delete_volume(VolumeId=volume_id)
 
+    def modification(self, volume_id: str) -> str:
+        """Returns how its last change is: modifying, optimizing, completed or failed; "" where it never was changed."""
+        from botocore.exceptions import ClientError
+
+        with ec2_errors(f"say how far the change of {volume_id} is"):
+            try:
+                found = self._client.describe_volumes_modifications(VolumeIds=[volume_id])["VolumesModifications"]
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "InvalidVolumeModification.NotFound":
+                    raise
+                found = []
+        newest = max(found, key=lambda one: one["StartTime"], default={"ModificationState": ""})
+        return str(newest["ModificationState"])
+
     def tag(self, volume_id: str, wanted: Mapping[str, str]) -> None:
         """Gives a volume tags, beside those that it has."""
         with ec2_errors(f"tag {volume_id}"):

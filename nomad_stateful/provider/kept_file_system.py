@@ -34,7 +34,7 @@ class KeptFileSystem:
 
     def may_restart(self, state: Props, inputs: Props) -> bool:
         """Returns whether the update may take a restart of the consumer; inputs may be unknown."""
-        return _grows(state, inputs) and self._growth.may_restart(_as_growth(state, inputs))
+        return grows(state, inputs) and self._growth.may_restart(_as_growth(state, inputs))
 
     def begin(self, ctx: Context, inputs: Props) -> str:
         """Grows what is in use already, and may be behind; returns the id of the restart that it takes."""
@@ -52,7 +52,7 @@ class KeptFileSystem:
 
     def follow(self, ctx: Context, state: Props, inputs: Props) -> str:
         """Grows with the volume; returns the id of the restart that it takes, the earlier one without any."""
-        if not _grows(state, inputs):
+        if not grows(state, inputs):
             return restart_id(state, inputs)
         return self._growth.grow(ctx, _as_growth(state, inputs), restart_id(state, inputs))
 
@@ -86,7 +86,8 @@ def restart_id(state: Props, inputs: Props) -> str:
     return str(state.get("restartId") or inputs["earlierRestartId"])
 
 
-def _grows(state: Props, inputs: Props) -> bool:
+def grows(state: Props, inputs: Props) -> bool:
+    """Returns whether the volume has another size since; inputs may be unknown."""
     known, wanted = state.get("sizeGib") or inputs["earlierSizeGib"], inputs["sizeGib"]
     return bool(known) and (contains_unknown(wanted) or bool(wanted and wanted != known))
 

@@ -16,9 +16,9 @@ from typing import Any, Final, Literal, cast, get_args
 from sandbox.machine.private_files import write_private
 from sandbox.settings import SandboxError, SandboxSettings, usage
 
-Kind = Literal["throttle", "error", "drop", "delay", "invisible", "detach", "snapshot"]
+Kind = Literal["throttle", "error", "drop", "delay", "invisible", "modifying", "detach", "snapshot"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
-VOLUME_KINDS: Final = frozenset({"invisible", "detach", "snapshot"})
+VOLUME_KINDS: Final = frozenset({"invisible", "modifying", "detach", "snapshot"})
 """Kinds that change what EC2 does with volumes and snapshots, instead of how it answers."""
 
 
@@ -27,9 +27,10 @@ class Fault:
     """One fault in force.
 
     throttle: refused as AWS throttles. error: a server's error. drop: the connection is closed without an answer, after
-    `seconds`. delay: the answer comes after `seconds`. invisible: a new volume is not described for `seconds`. detach:
-    a volume is `detaching` for `seconds`, and with 0 until it is forced or the fault is switched off. snapshot: a new
-    snapshot ends in `error`.
+    `seconds`. delay: the answer comes after `seconds`. invisible: a new volume is not described for `seconds`.
+    modifying: a changed volume is described as it was, and cannot be attached, for `seconds`. detach: a volume is
+    `detaching` for `seconds`, and with 0 until it is forced or the fault is switched off. snapshot: a new snapshot ends
+    in `error`.
     """
 
     name: str

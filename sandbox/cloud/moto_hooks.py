@@ -9,7 +9,7 @@ from typing import Any
 
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.amis import Ami
-from moto.ec2.models.elastic_block_store import EBSBackend
+from moto.ec2.models.elastic_block_store import EBSBackend, VolumeModification
 from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.responses._base_response import EC2BaseResponse
@@ -66,8 +66,12 @@ def install_object_lock() -> None:
 
 def install_faults(volumes: VolumeFaults) -> None:
     """Puts faults that can be switched on around what `install` made of moto."""
-    for name in ("create_volume", "describe_volumes", "detach_volume", "create_snapshot"):
+    for name in (
+        *("create_volume", "describe_volumes", "modify_volume", "attach_volume", "detach_volume", "create_snapshot"),
+    ):
         _wrap(EBSBackend, name, getattr(volumes, name))
+    # moto's modifications are completed as they begin.
+    VolumeModification.modification_state = property(lambda self: getattr(self, "still", "completed"))
 
 
 def _wrap(owner: type, name: str, behaviour: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Faults of EBS itself: a volume not described yet, a detachment that takes long or never ends, a failed snapshot."""
+"""Faults of EBS itself: a volume not described yet, a slow change or detachment, a failed snapshot."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sandbox.cloud.faults import Fault, Faults
 from sandbox.machine.errors import ApiError
 
 _POLL_S: Final = 0.2
+_MODIFIED: Final = ("size", "volume_type", "iops", "throughput")
 
 
 class VolumeFaults:
@@ -21,6 +22,7 @@ class VolumeFaults:
         self._hidden: dict[str, tuple[Fault, float]] = {}
         self._lock = threading.Lock()
         self._detaching: set[str] = set()
+        self._modifying: set[str] = set()
 
     def create_volume(self, original: Original, backend: Any, *args: Any, **kwargs: Any) -> Any:
         """CreateVolume: the volume may be hidden from DescribeVolumes for a while."""
@@ -39,6 +41,38 @@ class VolumeFaults:
             if self._is_hidden(volume_id):
                 raise ApiError("InvalidVolume.NotFound", f"The volume '{volume_id}' does not exist.")
         return [item for item in original(backend, volume_ids, filters) if not self._is_hidden(item.id)]
+
+    def modify_volume(self, original: Original, backend: Any, volume_id: str, *target: Any) -> Any:
+        """ModifyVolume: the volume may be described as it was for a while, and is modifying until then."""
+        volume = backend.get_volume(volume_id)
+        if volume_id in self._modifying:
+            message = f"Volume {volume_id} in state modifying, may not be modified"
+            raise ApiError("IncorrectModificationState", message)
+        before = {name: getattr(volume, name) for name in _MODIFIED}
+        original(backend, volume_id, *target)
+        if any(target) and (fault := self._faults.strike_volume("modifying")):
+            after = {name: getattr(volume, name) for name in _MODIFIED}
+            vars(volume).update(before)
+            volume.modifications[-1].still = "modifying"
+            self._modifying.add(volume_id)
+            ending = (volume, after, fault)
+            threading.Thread(target=self._modified_later, args=ending, daemon=True).start()
+        return volume
+
+    def _modified_later(self, volume: Any, after: dict[str, Any], fault: Fault) -> None:
+        ends = time.monotonic() + fault.seconds
+        while self._faults.holds(fault) and time.monotonic() < ends:
+            time.sleep(_POLL_S)
+        vars(volume).update(after)
+        volume.modifications[-1].still = "optimizing"
+        self._modifying.discard(volume.id)
+
+    def attach_volume(self, original: Original, backend: Any, volume_id: str, *where: Any) -> Any:
+        """AttachVolume: refused while the volume is modifying."""
+        if volume_id in self._modifying:
+            message = f"Cannot attach volume {volume_id} when it is in modification state: MODIFYING"
+            raise ApiError("OperationNotPermitted", message)
+        return original(backend, volume_id, *where)
 
     def detach_volume(
         self, original: Original, backend: Any, volume_id: str, instance_id: str | None, device_path: str | None

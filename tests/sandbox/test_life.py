@@ -143,9 +143,15 @@ def test_a_file_system_that_can_grow_while_it_is_mounted_does_and_nothing_restar
     config = Config(stack)
     config.volume("archive")["sizeGib"] = 2
     config.save()
+    # Longer than the provider takes to read the volume again.
+    stack.ctl("fault", "on", "modifying", "--seconds", "5")
     grew = r"volume archive has 2 GiB; its file system grew while it was mounted \(0\.9\d GiB -> 1\.9\d GiB\)"
     printed = up(stack)
+    stack.ctl("fault", "off")
     assert re.search(grew, printed), printed
+    assert "EC2 was still changing volume archive when the aws provider read it: the state has size 1." in printed
+    pulumi(stack, "refresh", "--yes", "--skip-preview")
+    pulumi(stack, "preview", "--expect-no-changes")
     assert running() == allocation_id
     assert size_inside(stack, allocation_id, "holder", "/data") > 1.8 * GIB
     assert nomad.get("volume/csi/archive")["Capacity"] == 2 * GIB

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from nomad_stateful.ebs.ec2_client import AwsPlace, refuse_another_account
+from nomad_stateful.ebs.ec2_client import AwsPlace, Ec2Unavailable, refuse_another_account
 from nomad_stateful.ebs.snapshots import EbsSnapshots
 from nomad_stateful.ebs.tags import FINAL_TAG, SNAPSHOTS_TAG, STACK_TAG, of_snapshot
 from nomad_stateful.ebs.volumes import EbsVolumes
@@ -12,11 +12,12 @@ from nomad_stateful.nomad.paths import volume_path
 from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, CheckFailure, Diff, Props, ReadResult
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider.account import ResourceInAccount
-from nomad_stateful.provider.kept_file_system import KeptFileSystem, restart_id
-from nomad_stateful.schema.volumes import VolumeProtectionProperties
-from nomad_stateful.waiting import Context, Progress
+from nomad_stateful.provider.kept_file_system import KeptFileSystem, grows, restart_id
+from nomad_stateful.schema.volumes import GROWN_WITHIN_S, VolumeProtectionProperties
+from nomad_stateful.waiting import Context, Pending, Progress
 
 _ONCE = ("earlierSizeGib", "earlierRestartId")
+_POLL_S = 1.0
 
 
 class VolumeProtection(ResourceInAccount):
@@ -98,7 +99,32 @@ class VolumeProtection(ResourceInAccount):
         return inputs | {"restartId": UNKNOWN if restarts else restart_id(state, inputs)}
 
     def update(self, ctx: Context, id: str, state: Props, old_inputs: Props, inputs: Props) -> Props:
+        if grows(state, inputs):
+            self._await_modified(ctx, inputs)
         return inputs | {"restartId": self._file_system.follow(ctx, state, inputs)}
+
+    def _await_modified(self, ctx: Context, inputs: Props) -> None:
+        """Waits until the EBS volume has its new size: EC2 attaches none that it is still modifying."""
+        volume_id, volumes = inputs["volumeId"], self._volumes(self.place(inputs))
+
+        def look() -> str | Pending:
+            what = f"waiting until EC2 has changed the size of {volume_id} to {inputs['sizeGib']} GiB"
+            try:
+                state = ctx.call(lambda: volumes.modification(volume_id))
+            except Ec2Unavailable as error:
+                return Pending(what, str(error))
+            return Pending(what) if state == "modifying" else state
+
+        found = Progress(ctx, GROWN_WITHIN_S).wait(look, _POLL_S)
+        if isinstance(found, Pending):
+            raise ProviderError(
+                f"{found}: not after {GROWN_WITHIN_S} s. Run the same command again: it goes on waiting"
+            )
+        if found == "failed":
+            raise ProviderError(
+                f"EC2 could not change the size of {volume_id} to {inputs['sizeGib']} GiB: "
+                f"`aws ec2 describe-volumes-modifications --volume-ids {volume_id}` shows why"
+            )
 
     def read(self, ctx: Context, id: str, inputs: Props, state: Props) -> ReadResult | None:
         kept = super().read(ctx, id, inputs, state)

@@ -47,7 +47,11 @@ class Recorder(mocks.Mocks):
         self.resources[args.name] = args
         outputs_by_type: dict[str, dict[str, Any]] = {
             "nomad:index/job:Job": {"modifyIndex": "7"},
-            "aws:ebs/volume:Volume": {"arn": f"arn:aws:ec2:us-west-2:123456789012:volume/{args.name}-id"},
+            "aws:ebs/volume:Volume": {
+                "arn": f"arn:aws:ec2:us-west-2:123456789012:volume/{args.name}-id",
+                # As it is read while EC2 still changes it: the aws provider does not wait for that.
+                "size": args.inputs.get("size", 0) - 1,
+            },
             "nomad-csi:index:PluginHealth": {
                 "topologyKey": "topology.ebs.csi.aws.com/zone",
                 "provider": "ebs.csi.aws.com",

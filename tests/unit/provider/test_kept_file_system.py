@@ -1,11 +1,14 @@
 """What the protection of a registered volume refuses, and how its file system follows the volume."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.plugin_server.values import UNKNOWN
+from nomad_stateful.provider.resources import volume_protection
 from nomad_stateful.provider.resources.volume_protection import VolumeProtection
 from nomad_stateful.waiting import Context
 from tests.fake_nomad import FakeNomad
@@ -27,8 +30,11 @@ def nomad(nomad: FakeNomad) -> FakeNomad:
     return have(nomad)
 
 
-def protection(api: NomadApi | None = None) -> VolumeProtection:
-    return VolumeProtection(api=lambda: api or pytest.fail("Nomad is asked"))
+def protection(api: NomadApi | None = None, *changes: str) -> VolumeProtection:
+    """A protection, and how EC2 is with the volume's change each time that it is asked: completed at last."""
+    left = list(changes)
+    ec2: Any = SimpleNamespace(modification=lambda _: left.pop(0) if left else "completed")
+    return VolumeProtection(lambda _: ec2, lambda: api or pytest.fail("Nomad is asked"))
 
 
 def checked(**inputs: Any) -> dict[str, Any]:
@@ -121,6 +127,32 @@ def test_a_mounted_file_system_grows_with_the_flags_that_it_is_registered_with(
     [asked] = registered(nomad)
     flags = ["noatime"] if "sizeGib" in before else ["nodiratime"]
     assert (asked["RequestedCapacityMin"], asked["MountOptions"]["MountFlags"]) == (2 << 30, flags)
+
+
+def test_a_file_system_grows_once_ec2_has_changed_the_volume(nomad: FakeNomad) -> None:
+    seen: list[int] = []
+
+    def modification(_: str) -> str:
+        seen.append(len(registered(nomad)))
+        return "modifying" if len(seen) < 3 else "optimizing"
+
+    volumes: Any = SimpleNamespace(modification=modification)
+    VolumeProtection(lambda _: volumes, lambda: nomad.api).update(
+        Impatient(), "vol-1", checked(), checked(), checked(sizeGib=2)
+    )
+    assert (seen, len(registered(nomad))) == ([0, 0, 0], 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [("failed", "EC2 could not change the size of vol-1 to 2 GiB"), ("modifying", "not after 0 s")]
+)
+def test_a_volume_that_does_not_get_its_size_fails_the_update(
+    nomad: FakeNomad, change: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(volume_protection, "GROWN_WITHIN_S", 0)
+    with pytest.raises(ProviderError, match=said):
+        protection(nomad.api, change).update(Impatient(), "vol-1", checked(), checked(), checked(sizeGib=2))
+    assert registered(nomad) == []
 
 
 def test_where_the_driver_cannot_expand_the_consumer_restarts_and_the_preview_says_so(nomad: FakeNomad) -> None:

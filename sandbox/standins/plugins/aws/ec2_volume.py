@@ -71,28 +71,6 @@ def wait_usable(ctx: Context, ec2: EC2Client, id: str, timeout_s: float, doing: 
         wait_until(ctx, wait, probe)
 
 
-def wait_modified(ctx: Context, ec2: EC2Client, id: str) -> None:
-    """Waits until DescribeVolumes shows the change; the optimising that follows takes hours and is not awaited."""
-
-    def probe() -> None:
-        try:
-            modifications = ec2.describe_volumes_modifications(VolumeIds=[id])["VolumesModifications"]
-        except ClientError as error:
-            if error_code(error) in ("UnauthorizedOperation", "InvalidVolumeModification.NotFound"):
-                return  # the policy of the caller, or nothing to wait for
-            raise
-        latest = max(modifications, key=lambda item: str(item.get("StartTime", "")), default=None)
-        state = latest.get("ModificationState") if latest else None
-        if state == "failed":
-            raise ProviderError(f"AWS could not modify it: {(latest or {}).get('StatusMessage', 'no reason given')}")
-        if state == "modifying":
-            raise NotYet("EC2 reports the modification as modifying")
-
-    wait = Wait(f"the modification of EBS volume {id}", "EC2 reports it optimizing or completed", UPDATE_TIMEOUT_S)
-    with aws_errors(f"waiting for EBS Volume ({id}) update"):
-        wait_until(ctx, wait, probe)
-
-
 def try_delete(ec2: EC2Client, id: str) -> bool:
     """Deletes a volume; returns False when it was gone already, raises NotYet while it is attached."""
     try:

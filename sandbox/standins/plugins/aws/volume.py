@@ -16,7 +16,6 @@ from sandbox.standins.plugins.aws.ec2_volume import (
     expect_gone,
     try_delete,
     volume_values,
-    wait_modified,
     wait_usable,
 )
 from sandbox.standins.plugins.aws.errors import aws_errors
@@ -119,8 +118,6 @@ class VolumeResource(AwsResource):
             with aws_errors(f"updating EBS Volume ({id})"):
                 ec2.modify_volume(VolumeId=id, **wanted)
         try:
-            if wanted:
-                wait_modified(ctx, ec2, id)
             wait_usable(ctx, ec2, id, UPDATE_TIMEOUT_S, "update")
             with aws_errors(f"updating tags of {id}"):
                 retag(

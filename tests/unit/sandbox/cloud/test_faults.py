@@ -210,6 +210,29 @@ def test_a_detachment_is_stuck_until_the_fault_ends(settings: SandboxSettings, f
     assert backend.detached == 1
 
 
+def test_a_changed_volume_is_as_it_was_and_is_not_attached_until_its_time_is_over(
+    settings: SandboxSettings, faults: Faults
+) -> None:
+    backend, volumes = Backend(), VolumeFaults(faults)
+    vars(backend.volume).update(size=1, volume_type="gp3", iops=3000, throughput=125, modifications=[SimpleNamespace()])
+
+    def modify(_backend: Any, _volume_id: str, size: int) -> Any:
+        backend.volume.size = size
+        return backend.volume
+
+    switch_on(settings, Fault("slow", "modifying", seconds=600, count=1))
+    assert volumes.modify_volume(modify, backend, "vol-1", 2).size == 1
+    assert backend.volume.modifications[-1].still == "modifying"
+    with pytest.raises(ApiError, match="OperationNotPermitted"):
+        volumes.attach_volume(backend.create, backend, "vol-1", "i-1", "/dev/xvdb")
+    with pytest.raises(ApiError, match="IncorrectModificationState"):
+        volumes.modify_volume(modify, backend, "vol-1", 3)
+    switch_off(settings)
+    eventually(lambda: backend.volume.size == 2 or None, 10, "the volume has its new size")
+    eventually(lambda: backend.volume.modifications[-1].still == "optimizing" or None, 10, "it can be changed again")
+    assert volumes.modify_volume(modify, backend, "vol-1", 3).size == 3
+
+
 def test_a_new_snapshot_ends_in_error(settings: SandboxSettings, faults: Faults) -> None:
     volumes = VolumeFaults(faults)
     switch_on(settings, Fault("key", "snapshot", count=1))

@@ -25,7 +25,6 @@ class FakeEc2:
 
     def __init__(self, *states: str) -> None:
         self.states = list(states)
-        self.modification_states: list[str] = []
         self.requests: list[tuple[str, dict[str, Any]]] = []
 
     def create_volume(self, **request: Any) -> Any:
@@ -40,11 +39,6 @@ class FakeEc2:
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         found = {"VolumeId": "vol-1", "State": state, "Size": 2, "CreateTime": datetime(2026, 1, 1, tzinfo=UTC)}
         return {"Volumes": [found]}
-
-    def describe_volumes_modifications(self, **request: Any) -> Any:
-        states = self.modification_states
-        state = states.pop(0) if len(states) > 1 else states[0]
-        return {"VolumesModifications": [{"ModificationState": state, "StatusMessage": "no room"}]}
 
 
 def volumes(ec2: FakeEc2) -> VolumeResource:
@@ -123,19 +117,12 @@ def test_a_volume_in_error_says_so() -> None:
         volumes(FakeEc2("error")).create(Context(), INPUTS)
 
 
-def test_a_modification_is_awaited_until_it_shows() -> None:
+def test_a_modification_is_not_awaited_and_may_not_show_yet() -> None:
+    """As the official plugin does: it waits for the volume's state, which a modification does not change."""
     ec2 = FakeEc2("in-use")
-    ec2.modification_states = ["modifying", "optimizing"]
-    volumes(ec2).update(Context(), "vol-1", INPUTS, INPUTS, INPUTS | {"size": 4})
+    outputs = volumes(ec2).update(Context(), "vol-1", INPUTS, INPUTS, INPUTS | {"size": 4})
     assert ec2.requests == [("modify", {"VolumeId": "vol-1", "Size": 4})]
-
-
-def test_a_failed_modification_gives_awss_reason_and_what_is_there() -> None:
-    ec2 = FakeEc2("in-use")
-    ec2.modification_states = ["failed"]
-    with pytest.raises(InitFailed, match="no room") as failed:
-        volumes(ec2).update(Context(), "vol-1", INPUTS, INPUTS, INPUTS | {"size": 4})
-    assert failed.value.outputs["size"] == 2
+    assert outputs["size"] == 2
 
 
 @pytest.mark.parametrize(
@@ -154,7 +141,6 @@ def test_a_new_type_brings_its_own_performance_unless_the_program_sets_it(
     state: dict[str, Any], inputs: dict[str, Any], request_: dict[str, Any]
 ) -> None:
     ec2 = FakeEc2("available")
-    ec2.modification_states = ["completed"]
     volumes(ec2).update(Context(), "vol-1", INPUTS | state, INPUTS, INPUTS | inputs)
     assert ec2.requests == [("modify", {"VolumeId": "vol-1", **request_})]
 
