@@ -3,9 +3,10 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from nomad_stateful.nomad import clients
+from nomad_stateful.nomad import clients, redeployment
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.nomad.running_job import allocations, is_live
 
 ROLES = ("Controllers", "Nodes")
 
@@ -25,6 +26,30 @@ def outdated(api: NomadApi, plugin: Mapping[str, Any], eligible: Collection[str]
     if older and eligible is None:
         eligible = eligible_clients(api)
     return {stub["ID"] for stub in older if stub["NodeID"] in (eligible or ())}
+
+
+def go_on(api: NomadApi, plugin: Mapping[str, Any], older: Collection[str]) -> bool:
+    """Returns whether evaluations alone replace what is older; asks for the next one once all others are healthy.
+
+    Raises NomadError.
+    """
+    stubs = plugin.get("Allocations") or []
+    healthy = {info["AllocID"] for role in ROLES for info in (plugin.get(role) or {}).values() if _is_healthy(info)}
+    stands = False
+    for namespace, job_id in sorted({(stub["Namespace"], stub["JobID"]) for stub in stubs if stub["ID"] in older}):
+        job = api.find(job_path(job_id), namespace=namespace)
+        if job is None or not redeployment.goes_by_evaluations(api, job):
+            continue
+        stands = True
+        listed = allocations(api, job_id, namespace)
+        newest = {one["ID"] for one in listed if one["JobVersion"] == job["Version"] and is_live(one)}
+        if newest and newest <= healthy:
+            redeployment.evaluate(api, job_id, namespace)
+    return stands
+
+
+def _is_healthy(info: Mapping[str, Any] | None) -> bool:
+    return bool(info and info.get("Healthy"))
 
 
 def _newest(api: NomadApi, namespace: str, job_id: str) -> int:

@@ -20,6 +20,22 @@ def is_deploying(api: NomadApi, job: Mapping[str, Any]) -> bool:
     return _deployment(api, job).get("Status") not in {None, "successful", "failed", "cancelled"}
 
 
+def goes_by_evaluations(api: NomadApi, job: Mapping[str, Any]) -> bool:
+    """Returns whether a system job's newest version gets no deployment, since that of an earlier one failed.
+
+    Nomad then replaces the allocation of one more client with each evaluation (`evaluate`), and makes none by itself.
+    https://github.com/hashicorp/nomad/issues/28538 (1.11.0 to 2.0.5)
+    """
+    found = api.find(f"{job_path(job['ID'])}/deployment", namespace=job["Namespace"]) or {}
+    is_earlier = found.get("JobVersion", job["Version"]) < job["Version"]
+    return job["Type"] == "system" and is_earlier and found.get("Status") == "failed"
+
+
+def evaluate(api: NomadApi, job_id: str, namespace: str) -> None:
+    """Has Nomad evaluate a job once more. Raises NomadError."""
+    api.put(f"{job_path(job_id)}/evaluate", {"JobID": job_id}, namespace=namespace)
+
+
 def _deployment(api: NomadApi, job: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the deployment of the job's newest version; nothing where there is none."""
     found = api.find(f"{job_path(job['ID'])}/deployment", namespace=job["Namespace"]) or {}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nomad_stateful.nomad import redeployment
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path, plugin_path
 from nomad_stateful.nomad.plugin_versions import eligible_clients
@@ -174,6 +175,9 @@ class Rollout:
         if deployment:
             body = {"DeploymentID": deployment, "HealthyAllocationIDs": [stub["ID"]]}
             self.api.put(f"deployment/allocation-health/{deployment}", body, namespace=self.namespace)
+        else:
+            # Where an earlier deployment failed there may be none, and only an evaluation brings the next client.
+            redeployment.evaluate(self.api, self.job_id, self.namespace)
 
     def _job(self) -> dict[str, Any]:
         return dict(self.api.get(job_path(self.job_id), namespace=self.namespace))

@@ -116,7 +116,8 @@ class PluginHealth(OnlyInState, OnCluster, DeclaredResource):
                 if not missing:
                     where = ", ".join(sorted(lost))
                     ctx.log("warning", f"{where} is not waited for: no Nomad client there is ready, so nothing can be")
-            if older and missing:
+            stands = bool(older) and plugin_versions.go_on(api, plugin or {}, older)
+            if older and (missing or stands):
                 missing.append(f"{len(older)} of an older version of its jobs")
             if not missing:
                 return health

@@ -1,5 +1,6 @@
 """PluginHealth over gRPC: waits, reports, gives up with the reason."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from nomad_stateful.plugin_server.values import UNKNOWN
 from tests.fake_nomad import FakeNomad
 from tests.providers.harness import Failed, PluginProcess, Resource, in_background
+from tools.trial.running import eventually
 
 TYPE = "nomad-csi:index:PluginHealth"
 INPUTS: dict[str, Any] = {
@@ -17,6 +19,7 @@ INPUTS: dict[str, Any] = {
     "timeoutS": 20,
     "triggers": {},
 }
+JOB = {"ID": "ebs-jobs", "Namespace": "default", "Type": "system", "Version": 2, "Stop": False}
 
 
 def plugin_body(zones: list[str], controllers: int = 1) -> dict[str, Any]:
@@ -64,7 +67,7 @@ def of_version(version: int, *, zones: list[str]) -> dict[str, Any]:
 
 
 def test_the_version_before_a_change_is_not_taken_for_the_new_one(nomad: FakeNomad, plugin: PluginProcess) -> None:
-    nomad.put("job/ebs-jobs", {"ID": "ebs-jobs", "Version": 2, "Stop": False})
+    nomad.put("job/ebs-jobs", JOB)
     nomad.put("nodes", [{"ID": "client", "Status": "ready", "SchedulingEligibility": "eligible"}])
     nomad.put("plugin/csi/ebs", of_version(1, zones=["a", "b"]))
     thread, outcome = in_background(lambda: plugin.create(TYPE, INPUTS))
@@ -76,8 +79,43 @@ def test_the_version_before_a_change_is_not_taken_for_the_new_one(nomad: FakeNom
     assert outcome[0]["zonesHealthy"] == {"a": 1, "b": 1}
 
 
+def test_after_a_failed_deployment_each_further_client_takes_an_evaluation(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    """Also where every zone has a healthy one of the newest version: nothing else would replace the others."""
+
+    def have(*versions: int, healthy: bool = True) -> None:
+        body = of_version(2, zones=["a"] * len(versions))
+        for stub, version in zip(body["Allocations"][1:], versions, strict=True):
+            stub["JobVersion"] = version
+        body["Nodes"]["n0"]["Healthy"] = healthy
+        live = {"DesiredStatus": "run", "ClientStatus": "running"}
+        nomad.put("job/ebs-jobs/allocations", [stub | live for stub in body["Allocations"]])
+        nomad.put("plugin/csi/ebs", body)
+
+    def evaluated(before: int) -> bool | None:
+        return len(nomad.sent("job/ebs-jobs/evaluate")) > before or None
+
+    inputs = INPUTS | {"zones": ["a"], "timeoutS": 60}
+    nomad.put("job/ebs-jobs", JOB)
+    nomad.put("job/ebs-jobs/deployment", {"JobVersion": 1, "Status": "failed"})
+    nomad.put("nodes", [{"ID": "client", "Status": "ready", "SchedulingEligibility": "eligible"}])
+    have(2, 1, 1, healthy=False)
+    thread, outcome = in_background(lambda: plugin.create(TYPE, inputs))
+    plugin.engine.wait_for("no healthy node plugin in a; 2 of an older version of its jobs")
+    assert nomad.sent("job/ebs-jobs/evaluate") == [], "one after the other"
+    for left in ([2, 1, 1], [2, 2, 1]):
+        asked = len(nomad.sent("job/ebs-jobs/evaluate"))
+        have(*left)
+        eventually(partial(evaluated, asked), 20, "an evaluation")
+    assert not outcome
+    have(2, 2, 2)
+    thread.join(30)
+    assert outcome[0]["nodesHealthy"] == 3
+
+
 def test_a_client_that_keeps_the_version_before_counts(nomad: FakeNomad, plugin: PluginProcess) -> None:
-    nomad.put("job/ebs-jobs", {"ID": "ebs-jobs", "Version": 2, "Stop": False})
+    nomad.put("job/ebs-jobs", JOB)
     nomad.put("nodes", [{"ID": "client", "Status": "ready", "SchedulingEligibility": "ineligible"}])
     nomad.put("plugin/csi/ebs", of_version(1, zones=["a", "b"]))
     assert plugin.create(TYPE, INPUTS)["nodesHealthy"] == 2

@@ -20,9 +20,11 @@ def job(version: str) -> Json:
 class Nomad:
     """Three clients, on which a system job is replaced one at a time, the next when one is called healthy."""
 
-    def __init__(self, broken: str = "", *, silent: str = "") -> None:
+    def __init__(self, broken: str = "", *, silent: str = "", deploys: bool = True) -> None:
         self.broken, self.silent = broken, silent
         """Clients on which the new version fails, and on which it runs without an answer."""
+        self.deploys, self.evaluations = deploys, 0
+        """Whether a version gets a deployment; without one, an evaluation replaces the plugin of one client."""
         self.versions: list[Json] = [{**job(OLD), "Version": 0}]
         self.allocs: dict[str, Json] = {}
         self.ineligible: set[str] = set()
@@ -55,7 +57,7 @@ class Nomad:
             "DesiredStatus": "run",
             "ClientStatus": "failed" if fails else "running",
             "DeploymentStatus": {"Healthy": False} if fails else None,
-            "DeploymentID": "d",
+            "DeploymentID": "d" if self.deploys else "",
             "Image": image,
         }
 
@@ -72,6 +74,11 @@ class Nomad:
             for one in older:
                 if one["JobVersion"] < newest["Version"]:
                     self._place(one["NodeName"])
+            return
+        if not self.deploys:
+            for one in older[: self.evaluations]:
+                self._place(one["NodeName"])
+            self.evaluations = 0
             return
         waits = [one for one in self.allocs.values() if one["JobVersion"] == newest["Version"] and not _is_told(one)]
         for one in older:
@@ -112,6 +119,10 @@ class Nomad:
         if path == "jobs":
             if body["Job"]["TaskGroups"] != self.versions[-1]["TaskGroups"]:
                 self.versions.append({**body["Job"], "Version": self.versions[-1]["Version"] + 1})
+                self.evaluations = 1
+            return
+        if path == "job/node/evaluate":
+            self.evaluations = 1
             return
         assert path == "deployment/allocation-health/d"
         for one in self.allocs.values():
@@ -136,6 +147,14 @@ def test_one_client_after_the_other_gets_the_new_version() -> None:
     assert nomad.called == ["a", "b", "c"]
     assert {nomad.image(name) for name in "abc"} == {NEW}
     assert set(roll.done) == {"a", "b", "c"}
+
+
+def test_a_version_that_gets_no_deployment_goes_on_by_evaluations() -> None:
+    nomad = Nomad(deploys=False)
+    roll = rollout(nomad)
+    roll.register(job(NEW))
+    roll.run()
+    assert {nomad.image(name) for name in "abc"} == {NEW}
 
 
 @pytest.mark.parametrize(("broken", "silent"), [("b", ""), ("", "b")])
