@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tools.faults.checks import dead_claims, ids_by_type, unclaimed_attachments
+from tests.fake_nomad import fake_nomad
+from tools.faults.checks import dead_claims, ids_by_type, running_jobs, unclaimed_attachments
 
 
 def registration(status: str | None) -> dict[str, Any]:
@@ -48,6 +49,17 @@ def test_an_attachment_that_nothing_claims_is_an_orphan() -> None:
 
 def test_an_attachment_that_is_claimed_is_none() -> None:
     assert unclaimed_attachments([ATTACHED, FREE], [registration("running")]) == []
+
+
+@pytest.mark.parametrize(("tasks", "runs"), [({}, 1), ({"mysql": {}}, 2)], ids=["restored alone", "runs on"])
+def test_one_that_has_to_stop_counts_while_a_task_of_it_runs(tasks: dict[str, Any], runs: int) -> None:
+    stub = {"Namespace": "default", "ClientStatus": "running"}
+    with fake_nomad() as nomad:
+        nomad.put("jobs", [{"ID": "mysql-server", "Namespace": "default", "Status": "running", "ParentID": ""}])
+        kept = [{**stub, "ID": "new", "DesiredStatus": "run"}, {**stub, "ID": "old", "DesiredStatus": "stop"}]
+        nomad.put("job/mysql-server/allocations", kept)
+        nomad.put("client/allocation/old/stats", {"Tasks": tasks})
+        assert running_jobs(nomad.api) == {"default/mysql-server": runs}
 
 
 def test_the_ids_of_a_state_are_told_by_type() -> None:
