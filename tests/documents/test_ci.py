@@ -51,6 +51,21 @@ def test_the_rules_are_looked_at_before_anything_gets_a_credential(name: str, jo
     assert job["permissions"]["actions"] == "read"
 
 
+@pytest.mark.parametrize(("name", "job"), jobs(), ids=lambda value: value if isinstance(value, str) else "")
+def test_nothing_that_an_earlier_commit_has_cached_runs_beside_a_credential(name: str, job: dict[str, Any]) -> None:
+    used = [step.get("uses", "").partition("@")[0] for step in job["steps"]]
+    assert not [one for one in used if one.startswith("actions/cache")], name
+    assert job["steps"][used.index("./.github/actions/toolchain")]["with"] == {"cache": "false"}
+
+
+def test_the_toolchain_uses_no_cache_where_it_is_told_so() -> None:
+    action = yaml.safe_load((TOP / ".github/actions/toolchain/action.yml").read_text(encoding="utf-8"))
+    steps = [one for one in action["runs"]["steps"] if "cache" in one.get("uses", "")]
+    assert steps
+    assert {one.get("if") for one in steps} == {"inputs.cache != 'false'"}
+    assert action["inputs"]["cache"]["default"] == "true"
+
+
 def test_each_secret_and_variable_of_such_a_job_has_its_place_on_the_page() -> None:
     used = {name for _, job in jobs() for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(job))}
     # What only steers a drill is with drills.
