@@ -72,6 +72,8 @@ class Drill:
     """Arguments with which the server runs nothing by itself."""
     own_tables: tuple[str, ...]
     """How the names of the tables begin that are nobody's data: the server's own, and those of `verify`."""
+    dump_ending: str
+    """Of its dumps' names, as sql.gz."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Runs of a periodic job that have failed."""
+"""Runs of a periodic job that have failed, and those that have succeeded."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -47,6 +47,12 @@ def newest_success(api: NomadApi, job_id: str, namespace: str) -> float | None:
     return _newest_success(api, _runs(api, job_id, namespace), namespace)
 
 
+def succeeded(api: NomadApi, job_id: str, namespace: str) -> Iterator[str]:
+    """Yields the ids of the runs that succeeded, the newest first, as far as Nomad has them."""
+    for stub in _successes(api, _runs(api, job_id, namespace), namespace):
+        yield str(stub["ID"])
+
+
 def _runs(api: NomadApi, job_id: str, namespace: str) -> list[Json]:
     stubs = api.get("jobs", prefix=f"{job_id}/", namespace=namespace) or []
     return [stub for stub in stubs if stub.get("ParentID") == job_id]
@@ -58,10 +64,13 @@ def _launched(stub: Json) -> float:
 
 
 def _newest_success(api: NomadApi, stubs: Iterable[Json], namespace: str) -> float | None:
-    """Returns when it was launched; asks for the allocations of those runs alone that may be it."""
+    return next(map(_launched, _successes(api, stubs, namespace)), None)
+
+
+def _successes(api: NomadApi, stubs: Iterable[Json], namespace: str) -> Iterator[Json]:
+    """Yields the newest first; asks for the allocations of those runs alone that may have succeeded."""
     complete = (stub for stub in sorted(stubs, key=_launched, reverse=True) if _count(stub, "Complete"))
-    found = (stub for stub in complete if _has_succeeded(stub, allocations(api, stub["ID"], namespace)))
-    return next(map(_launched, found), None)
+    return (stub for stub in complete if _has_succeeded(stub, allocations(api, stub["ID"], namespace)))
 
 
 def _count(stub: Json, status: str) -> int:

@@ -26,6 +26,7 @@ DRILL = Drill(
         "--loose-mysqlx=OFF",
     ),
     own_tables=("`mysql`.", "`nomad_stateful`."),
+    dump_ending="sql.gz",
 )
 UPGRADES = Upgrades(
     version="SELECT VERSION()",

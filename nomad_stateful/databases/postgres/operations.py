@@ -149,5 +149,6 @@ OPERATIONS = Operations(
             *("--max_logical_replication_workers=0", "--max_parallel_workers=0"),
         ),
         own_tables=("pg_catalog.", "postgres.nomad_stateful."),
+        dump_ending="tar",
     ),
 )

@@ -12,9 +12,9 @@ from nomad_stateful.ebs.ec2_client import refuse_another_account
 from nomad_stateful.ebs.volumes import is_ebs_volume
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.operate import stack
+from nomad_stateful.operate.drill import dumps, scratch, source
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill import report as reports
-from nomad_stateful.operate.drill import scratch, source
 from nomad_stateful.operate.drill.model import DrillError, Json, Options, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.drill.run import Drill, plan, removal_plan
@@ -177,7 +177,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dump",
-        type=source.dump_name,
+        type=dumps.dump_name,
         metavar="NAME",
         help="load this dump of backup.s3, or latest, into a new server on an empty volume",
     )

@@ -112,6 +112,11 @@ class Report:
             return f"drill earlier dumps (`aws s3 ls {self.dumps}`, then --dump NAME)"
         return "drill earlier snapshots (`nomad-stateful snapshots`, then --snapshot ID)"
 
+    @property
+    def dump_now(self) -> str:
+        """How another dump is made."""
+        return f"for one now: `nomad job periodic force {self.dump_job}`"
+
     def wrong(self, what: str, then: str) -> None:
         """Adds a finding."""
         self.findings.append(Finding(what, then))

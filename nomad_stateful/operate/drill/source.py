@@ -6,27 +6,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from nomad_stateful.databases.dumps import begun, is_dump
 from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot
 from nomad_stateful.ebs.snapshots import newest as newest_of
-from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
+from nomad_stateful.operate.drill import dumps
 from nomad_stateful.operate.drill import job as jobs
-from nomad_stateful.operate.drill.model import LATEST, DrillError, Dump, Json, Options, Scratch, Target
+from nomad_stateful.operate.drill.model import LATEST, DrillError, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
 from nomad_stateful.operate.point_in_time import logs
-from nomad_stateful.operate.point_in_time.logs import PointInTimeError, bucket, bucket_of_logs
+from nomad_stateful.operate.point_in_time.logs import PointInTimeError, bucket_of_logs
 from nomad_stateful.operate.point_in_time.replay import Replay, add_logs
 from nomad_stateful.operate.point_in_time.replay import replay as read
 from nomad_stateful.operate.stack import DatabaseOutputs
 
 # A snapshot may have what was written shortly after EC2 says that it was begun.
 _MARGIN = timedelta(seconds=15)
-_GIB = 1 << 30
-_CLOCKS = timedelta(minutes=5)
-"""How far clocks may be apart."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +58,14 @@ class Sources:
         return None if found is None else Source(_from(found), lambda _: None)
 
     def _dump(self, options: Options, report: Report) -> Source | None:
-        report.dump_job, restore = restore_job(self.server, self.nomad, self.target)
-        found = choose_dump(restore, self.aws, options, report)
+        report.dump_job, restore = dumps.restore_job(self.server, self.nomad, self.target)
+        known = dumps.made(self.server, self.nomad)
+        found = dumps.choose(restore, self.aws, options, report, known)
         if found is None:
             return None
-        return Source(empty_for(self.aws, self.target, found), partial(jobs.add_dump, restore=restore, dump=found))
+        return Source(
+            dumps.empty_for(self.aws, self.target, found), partial(jobs.add_dump, restore=restore, dump=found)
+        )
 
     def _point_in_time(self, options: Options, report: Report) -> Source | None:
         found = replay(self.server, self.aws, self.target, options, report)
@@ -182,7 +181,7 @@ def judge(report: Report, max_age_s: float | None) -> None:
             "see whether the schedule still runs (`aws dlm get-lifecycle-policies --state ERROR`, and the policy's "
             f"role); for a snapshot now: `nomad-stateful snapshot {report.volume}`"
             if isinstance(found, Snapshot)
-            else f"see whether they still run and are copied (`nomad-stateful status`); {_dump_now(report)}",
+            else f"see whether they still run and are copied (`nomad-stateful status`); {report.dump_now}",
         )
 
 
@@ -210,7 +209,7 @@ def _nothing(report: Report) -> tuple[str, str]:
     if report.dumps:
         return (
             f"there is no dump in {report.dumps}",
-            f"see what keeps them (`nomad-stateful status`); {_dump_now(report)}",
+            f"see what keeps them (`nomad-stateful status`); {report.dump_now}",
         )
     early = f" that was begun 15 s before {report.to:%Y-%m-%dT%H:%M:%SZ}, or earlier" if report.to else ""
     then = "schedule them (volumes[].snapshots, docs/volumes.md) and run `pulumi up`"
@@ -218,73 +217,5 @@ def _nothing(report: Report) -> tuple[str, str]:
     return f"there is no completed snapshot of volume {report.volume}{early}", f"{then}; {now}"
 
 
-def _dump_now(report: Report) -> str:
-    return f"for one now: `nomad job periodic force {report.dump_job}`"
-
-
 def _age(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds:.0f} s"
-
-
-def restore_job(server: DatabaseOutputs | None, nomad: NomadApi, target: Target) -> tuple[str, Json]:
-    """Returns the job that makes the stack's dumps, and the one that restores them, by whose tasks a drill does too.
-
-    Raises DrillError where there is none that fetches them from S3, and NomadError.
-    """
-    if server is None:
-        raise DrillError("--dump: the stack has no database server: leave --dump out")
-    settings, backup = f"{server.kind.name}.backup", server.backup
-    if not backup:
-        raise DrillError(f"--dump: the stack makes no dumps: set {settings} and {settings}.s3, and run `pulumi up`")
-    if target.volume not in [one.volume for one in server.servers]:
-        raise DrillError(
-            f"--dump: volume {target.volume} is not {server.kind.title}'s: leave --dump out, or name {server.volume}"
-        )
-    if not backup.get("s3"):
-        raise DrillError(
-            f"--dump: {settings}.s3 is not set, and a dump that lies on its volume alone is not drilled, since that "
-            f"has one writer: set it ({settings}.s3: {{}}) and run `pulumi up`"
-        )
-    job: Json = nomad.find(job_path(str(backup["restoreJob"])), namespace=server.namespace) or {}
-    if not any(task["Name"] == jobs.FETCH for group in job.get("TaskGroups") or [] for task in group["Tasks"]):
-        raise DrillError(f"job {backup['restoreJob']} fetches no dumps from {backup['s3']}: run `pulumi up`")
-    return str(backup["job"]), job
-
-
-def choose_dump(job: Json, aws: AwsPlace, options: Options, report: Report) -> Dump | None:
-    """Notes the dump in the report, and returns it; None where there is none at all.
-
-    Raises DrillError where the named one is not there, and botocore's errors.
-    """
-    [group] = job["TaskGroups"]
-    fetcher = jobs.task_of(group["Tasks"], jobs.FETCH)
-    name, prefix = (jobs.argument(fetcher, one) for one in ("bucket", "prefix"))
-    report.dumps = f"s3://{name}/{prefix}"
-    stored = bucket(aws, fetcher["Env"]["AWS_REGION"], name).list(prefix)
-    objects = {key.removeprefix(prefix): one for key, one in stored.items()}
-    found = {name: Dump(name, taken, one.size, one.stored) for name, one in objects.items() if (taken := begun(name))}
-    # A name of a later time than its upload is of a clock that was ahead, or of no dump.
-    newest = max((name for name, one in found.items() if one.taken <= one.stored + _CLOCKS), default="")
-    if options.dump != LATEST and options.dump not in found:
-        there = ", ".join(sorted(found)) or "none"
-        raise DrillError(f"there is no dump {options.dump} in {report.dumps}; these are there: {there}")
-    report.backup = dump = found.get(newest if options.dump == LATEST else options.dump)
-    return dump
-
-
-def empty_for(place: AwsPlace, target: Target, dump: Dump) -> Scratch:
-    """Returns an empty volume as large as the live one, with room for the dump itself. Raises DrillError."""
-    live = EbsVolumes(place).find(target.volume_id)
-    if live is None:
-        raise DrillError(
-            f"--dump: EBS volume {target.volume_id} of volume {target.volume} is gone, and an empty one would have "
-            "its size: run `pulumi up` first"
-        )
-    return Scratch(live.size_gib + -(-dump.size // _GIB))
-
-
-def dump_name(text: str) -> str:
-    """Returns a checked --dump: latest, or the name of a dump's file. Raises ArgumentTypeError."""
-    if text != LATEST and not is_dump(text):
-        raise ArgumentTypeError(f"{text} is no dump: write its file's name, as 20260101T030000Z.sql.gz, or latest")
-    return text

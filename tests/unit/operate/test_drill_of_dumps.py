@@ -11,10 +11,12 @@ from typing import Any
 import boto3
 import pytest
 
+from nomad_stateful.databases.dumps import begun
 from nomad_stateful.operate import stack
-from nomad_stateful.operate.drill import report, scratch, source
+from nomad_stateful.operate.drill import dumps, report, scratch
 from nomad_stateful.operate.drill.model import DrillError, Dump, Json, Scratch
 from nomad_stateful.operate.drill.report import Report
+from tests.fake_nomad.jobs import ended
 from tests.unit import aws
 from tests.unit.operate import test_drill as drills
 from tests.unit.operate.conftest import Operate
@@ -68,12 +70,25 @@ class Nomad(drills.Nomad):
     fetch_failed = False
     late_reads = 2
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: dict[str, Json] = {}
+        """Of the job that makes dumps: how the uploads have ended, by the dumps' names."""
+
     def find(self, path: str, **params: Any) -> Any:
         """The job too."""
         return copy.deepcopy(self.restore) if path == "job/mysql-backup-restore" else super().find(path, **params)
 
     def get(self, path: str, **params: Any) -> Any:
-        """The task that fetches may have failed."""
+        """The task that fetches may have failed; the runs that made dumps are there too."""
+        if path == "jobs" and params.get("prefix") == "mysql-backup/":
+            return [run(name) for name in self.runs]
+        if path.startswith("job/mysql-backup"):
+            return [
+                {"ClientStatus": "complete", "CreateIndex": 1, "TaskStates": {"dump": ended(0), "upload": upload}}
+                for name, upload in self.runs.items()
+                if path == f"job/{run(name)['ID']}/allocations".replace("/periodic", "%2Fperiodic")
+            ]
         found = super().get(path, **params)
         if path.endswith("/allocations"):
             found[0]["TaskStates"]["fetch"] = {"Failed": self.fetch_failed}
@@ -88,11 +103,22 @@ class Nomad(drills.Nomad):
         return "" if self.late_reads >= 0 else "first\nhas the SHA-256 1\n"
 
 
+def run(name: str) -> Json:
+    """The run that made a dump, as Nomad lists it."""
+    moment = begun(name)
+    assert moment is not None
+    launched = int(moment.timestamp())
+    summary = {"Summary": {"dump": {"Complete": 1}}}
+    known = {"ID": f"mysql-backup/periodic-{launched}", "ParentID": "mysql-backup", "SubmitTime": launched * 10**9}
+    return {**known, "JobSummary": summary}
+
+
 @pytest.fixture
 def nomad() -> Nomad:
     """It says of itself that the dump was loaded."""
     made = Nomad()
     made.says(LOADED)
+    made.runs = {OLD: ended(0), NEW: ended(0)}
     return made
 
 
@@ -163,6 +189,62 @@ def test_it_is_fetched_and_loaded_by_the_tasks_of_the_stacks_own_restore(bench: 
     # Neither the live job's login nor its volume.
     assert "login of the live job" not in json.dumps(job["TaskGroups"])
     assert "--folder=/dumps" in RESTORE["TaskGroups"][0]["Tasks"][0]["Config"]["args"]
+
+
+PLANTED = ("20260102T030001Z.sql.gz", "20260102T030000Z.tar")
+"""Newer than the newest by their names: of no run, and of the newest one but for the ending."""
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.parametrize("uploaded", [True, False])
+def test_the_latest_is_what_a_run_has_made_and_no_newer_name(
+    bench: drills.Bench, nomad: Nomad, planted: str, *, uploaded: bool
+) -> None:
+    s3().put_object(Bucket=BUCKET, Key=PREFIX + planted, Body=b"an old dump", Metadata={"sha256": "its own"})
+    nomad.runs[NEW] = ended(0) if uploaded else ended(137, killed=True)
+    newest = NEW if uploaded else OLD
+    drill(bench)
+    said = bench.said()
+    assert (said["ok"], said["dump"]["name"]) == (True, newest)
+    [note] = said["notes"]
+    assert note.startswith(f"Nomad has no successful run of mysql-backup that made {max(NEW, planted)}: ")
+    assert note.endswith(f", so {newest} is the latest")
+
+
+def test_where_nomad_has_forgotten_the_runs_the_newest_name_is_drilled_with_a_note(
+    bench: drills.Bench, nomad: Nomad
+) -> None:
+    nomad.runs = {}
+    drill(bench)
+    said = bench.said()
+    assert (said["ok"], said["dump"]["name"]) == (True, NEW)
+    [note] = said["notes"]
+    assert note.startswith(f"Nomad has no successful run of mysql-backup that made {NEW}: only its name says")
+
+
+def test_a_name_of_now_that_no_run_has_made_is_drilled_and_red(bench: drills.Bench, nomad: Nomad) -> None:
+    nomad.runs = {}
+    now = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.sql.gz"
+    s3().put_object(Bucket=BUCKET, Key=PREFIX + now, Body=b"an old dump", Metadata={"sha256": "its own"})
+    with pytest.raises(DrillError, match=rf"that made {now}: only its name says .* has not forgotten .*CloudTrail"):
+        drill(bench)
+    said = bench.said()
+    assert (said["ok"], said["dump"]["name"], len(said["tables"])) == (False, now, 2)
+    assert bench.nothing_is_left()
+
+
+def test_a_dump_that_is_named_is_green_and_its_note_says_that_no_run_is_known(
+    bench: drills.Bench, nomad: Nomad
+) -> None:
+    drill(bench, OLD)
+    assert bench.said()["notes"] == []
+    del nomad.runs[OLD]
+    drill(bench, OLD)
+    said = bench.said()
+    assert said["ok"]
+    assert [note.partition(":")[0] for note in said["notes"]] == [
+        f"Nomad has no successful run of mysql-backup that made {OLD}"
+    ]
 
 
 def test_an_empty_scratch_volume_is_encrypted_like_the_live_one(ec2: Any) -> None:
@@ -258,7 +340,7 @@ def test_what_cannot_be_loaded_is_refused_before_anything_is_made(
 def test_a_live_volume_that_is_gone_has_no_size_to_go_by(ec2: Any) -> None:
     target = drills.target(volume_id="vol-0123456789abcdef0")
     with pytest.raises(DrillError, match=r"EBS volume vol-0123456789abcdef0 of volume mysql is gone.*pulumi up"):
-        source.empty_for(aws.PLACE, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
+        dumps.empty_for(aws.PLACE, target, Dump(OLD, datetime.now(UTC), 1, datetime.now(UTC)))
 
 
 @pytest.mark.parametrize(
@@ -276,8 +358,8 @@ def test_options_of_other_drills_are_refused_with_a_dump(
 @pytest.mark.parametrize("name", ["", "newest", "../20260101T030000Z.sql.gz", "20260101T030000Z.sql.gz\n", ".*"])
 def test_names_that_are_no_dumps_are_refused(name: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"write its file's name, as 20260101T030000Z\.sql\.gz, or latest"):
-        source.dump_name(name)
-    assert (source.dump_name("latest"), source.dump_name(OLD)) == ("latest", OLD)
+        dumps.dump_name(name)
+    assert (dumps.dump_name("latest"), dumps.dump_name(OLD)) == ("latest", OLD)
 
 
 def test_metrics_of_snapshots_and_of_dumps_stand_beside_each_other(tmp_path: Path) -> None:

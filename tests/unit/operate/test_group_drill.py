@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from nomad_stateful.databases.catalogue import DATABASES
+from nomad_stateful.operate.drill import dumps
 from nomad_stateful.operate.drill import job as jobs
-from nomad_stateful.operate.drill import source
 from nomad_stateful.operate.drill.model import DrillError, Options, Target
 from tests.unit.operate.group import MEMBERS, OUTPUTS, server
 from tests.unit.operate.test_drill import PARSED
@@ -71,6 +71,6 @@ def test_the_server_is_the_members_without_what_would_have_it_join(volume: str, 
 def test_a_dump_of_the_group_is_drilled_as_of_any_members_volume(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OUTPUTS["mysqlBackup"], "s3", "s3://dumps/shop/")
     for volume in ("mysql[0]", "mysql[2]"):
-        assert source.restore_job(server(), Nomad(), target(volume))[0] == "mysql-backup"  # type: ignore[arg-type]
+        assert dumps.restore_job(server(), Nomad(), target(volume))[0] == "mysql-backup"  # type: ignore[arg-type]
     with pytest.raises(DrillError, match="volume other is not MySQL's"):
-        source.restore_job(server(), Nomad(), target("other"))  # type: ignore[arg-type]
+        dumps.restore_job(server(), Nomad(), target("other"))  # type: ignore[arg-type]
