@@ -74,10 +74,16 @@ def allowed(policy: dict[str, Any], action: str, things: dict[str, Tags]) -> set
     [
         ([Mode.REGISTER], "DeleteVolume", VOLUMES, set()),
         ([Mode.REGISTER], "DeleteSnapshot", SNAPSHOTS, set()),
-        # EC2 waits for an unmount; what the driver attaches it has to detach.
-        ([Mode.REGISTER], "DetachVolume", VOLUMES, set(VOLUMES)),
         (list(Mode), "DeleteVolume", VOLUMES, {"made by a driver"}),
         (list(Mode), "DeleteSnapshot", SNAPSHOTS, {"taken by a driver"}),
+        # By a volume that is made from one, its content is read.
+        ([Mode.REGISTER], "CreateVolume", SNAPSHOTS, set()),
+        (
+            list(Mode),
+            "CreateVolume",
+            SNAPSHOTS,
+            {name for name, tags in SNAPSHOTS.items() if tags.items() >= CLUSTER.items()},
+        ),
         (list(Mode), "CreateTags", VOLUMES, set()),
         (list(Mode), "CreateTags", SNAPSHOTS, set()),
         (list(Mode), "DeleteTags", SNAPSHOTS, set()),
@@ -88,6 +94,16 @@ def test_a_clients_role_deletes_what_a_driver_made_and_no_backup(
     modes: list[Mode], action: str, things: dict[str, Tags], expected: set[str]
 ) -> None:
     assert allowed(client(*modes), action, things) == expected
+
+
+@pytest.mark.parametrize("action", ["AttachVolume", "DetachVolume"])
+def test_a_clients_role_moves_every_tagged_volume_from_any_instance_to_any(action: str) -> None:
+    assert allowed(client(), action, VOLUMES) == set(VOLUMES)
+    # EC2 asks for both: the volume, and the instance that has it or gets it. IAM has no key for Force.
+    instances = [f"arn:aws:ec2:{REGION}:{ACCOUNT}:instance/{one}" for one in ("i-0a", "i-0b")]
+    tags = [{}, {"ec2:ResourceTag/nomad-stateful-stack": OTHER}]
+    requests = [Request(f"ec2:{action}", one, of) for one in instances for of in tags]
+    assert judge([client()], requests) == [[True] * 4]
 
 
 @pytest.mark.parametrize(
