@@ -21,6 +21,8 @@ ENVIRONMENTS: Final = {
 """Environment -> the workflow that uses it."""
 TRUST: Final = {"preview": "preview", "drill": "drill", "sandbox": "destroy"}
 """Trust policy -> the workflow whose role has it."""
+UNASKED_S: Final = 3600
+"""For how long AWS lets a role be assumed that was made without --max-session-duration."""
 
 
 def workflow(name: str) -> dict[str, Any]:
@@ -70,6 +72,17 @@ def test_each_secret_and_variable_of_such_a_job_has_its_place_on_the_page() -> N
     used = {name for _, job in jobs() for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(job))}
     # What only steers a drill is with drills.
     assert {name for name in used if name not in PAGE} <= {"DRILL_VOLUME", "DRILL_MAX_AGE", "DRILL_NEWEST"}
+
+
+def test_a_role_may_be_assumed_for_as_long_as_its_workflow_asks() -> None:
+    asked = {
+        (name, step["with"]["role-duration-seconds"])
+        for name, job in jobs()
+        for step in job["steps"]
+        if step.get("with", {}).get("role-duration-seconds", 0) > UNASKED_S
+    }
+    allowed = re.findall(r"--role-name nomad-stateful-(\w+) --max-session-duration (\d+)", PAGE)
+    assert asked == {(name, int(seconds)) for name, seconds in allowed}
 
 
 def trusts(policy: str, claims: dict[str, str]) -> bool:

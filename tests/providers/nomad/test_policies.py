@@ -21,6 +21,7 @@ POLICIES: Final = {
     "preview": "nomad_stateful/program/nomad-preview-policy.hcl",
     "failover": "nomad_stateful/program/failover-policy.hcl",
     "operator": "nomad_stateful/operate/nomad-policy.hcl",
+    "drill": "nomad_stateful/operate/drill-policy.hcl",
 }
 JOB: Final = {
     "Job": {
@@ -39,15 +40,16 @@ HOST_VOLUME: Final = {
         "RequestedCapabilities": [{"AttachmentMode": "file-system", "AccessMode": "single-node-writer"}],
     }
 }
-# Request, body -> the tokens that may. Other requests are refused to all, as everything to a token without policies.
+# Request, body -> the tokens that may in the stack's namespace. Other requests are refused to all, as everything to a
+# token without policies.
 REQUESTS: Final = {
     "submit a job": ("PUT", "jobs", JOB, {"program", "operator"}),
     "plan a job": ("PUT", "job/probe/plan", {**JOB, "Diff": False}, {"program", "operator", "preview"}),
     "evaluate a job": ("PUT", "job/probe/evaluate", {"JobID": "probe"}, {"program", "operator", "failover"}),
     "stop a job": ("DELETE", "job/probe", None, {"program", "operator"}),
-    "read a job": ("GET", "job/probe", None, {"program", "operator", "preview", "failover"}),
+    "read a job": ("GET", "job/probe", None, {"program", "operator", "preview", "failover", "drill"}),
     "make a host volume": ("PUT", "volume/host/create", HOST_VOLUME, set()),
-    "read clients": ("GET", "nodes", None, {"program", "operator", "preview", "failover"}),
+    "read clients": ("GET", "nodes", None, {"program", "operator", "preview", "failover", "drill"}),
     "read a variable of a job": ("GET", "var/nomad/jobs/mysql-server", None, {"program", "operator"}),
     "read what holds no secret": ("GET", "var/nomad/jobs/nomad-stateful/x", None, {"program", "operator", "preview"}),
     "read tokens": ("GET", "acl/tokens", None, set()),
@@ -70,7 +72,8 @@ def guarded(nomad: str) -> Iterator[Agent]:
 def test_each_token_may_do_what_its_work_takes(guarded: Agent, request_: str, namespace: str) -> None:
     method, path, body, wanted = REQUESTS[request_]
     if namespace == "drill":
-        wanted = wanted & {"operator"} if path not in {"nodes", "acl/tokens"} else wanted
+        drills = {"operator", "drill"} if "operator" in wanted else set()
+        wanted = drills if path not in {"nodes", "acl/tokens"} else wanted
     assert {name for name in POLICIES if _may(guarded, name, method, path, body, namespace)} == wanted
 
 
