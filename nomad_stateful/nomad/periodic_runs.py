@@ -16,6 +16,7 @@ class FailingRun:
     """A run whose newest allocation failed, or that failed for good."""
 
     job_id: str
+    namespace: str
     failures: int
     since: str
     """When it was launched, as 2026-01-01T03:00:00Z."""
@@ -95,6 +96,7 @@ def _failing(api: NomadApi, stub: Json, namespace: str) -> FailingRun | None:
     launched = datetime.fromtimestamp(_launched(stub), UTC)
     return FailingRun(
         job_id=stub["ID"],
+        namespace=namespace,
         failures=len(failed),
         since=f"{launched:%Y-%m-%dT%H:%M:%SZ}",
         allocation_id=last["ID"],

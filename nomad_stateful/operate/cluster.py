@@ -13,6 +13,7 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import api as nomad_api
 from nomad_stateful.nomad import running_job
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.retry import RETRY_LIMIT_S
@@ -91,6 +92,7 @@ class Cluster:
         self.namespace = namespace
         self._group = group
         self._port_label = port_label
+        self._see_status = f"See `nomad job status{scope(namespace)} {job_id}`."
 
     def endpoint(self, not_on: str = "", not_allocation: str = "", timeout_s: float = 120) -> Endpoint:
         """Returns where the job runs, once it runs; not on `not_on` (a client), not as `not_allocation`."""
@@ -105,7 +107,7 @@ class Cluster:
             return found
 
         where = " on another client" if not_on else ""
-        return wait_for(f"{self.job_id} runs{where}", probe, timeout_s, f"See `nomad job status {self.job_id}`.")
+        return wait_for(f"{self.job_id} runs{where}", probe, timeout_s, self._see_status)
 
     def purge_and_register(self) -> None:
         """Purges the job and registers the same version again, even if the purge fails or is interrupted.
@@ -139,7 +141,8 @@ class Cluster:
             if now.get("Stop") or now.get("TaskGroups") != before["TaskGroups"]:
                 raise OperateError(
                     f"somebody else registered {self.job_id} since it was stopped, as a `pulumi up` does, and it is "
-                    f"left so: see `nomad job history {self.job_id}`. Run the same command again after that"
+                    f"left so: see `nomad job history{scope(self.namespace)} {self.job_id}`. Run the same command "
+                    "again after that"
                 ) from error
 
     def _found(self) -> dict[str, Any] | None:
@@ -185,7 +188,7 @@ class Cluster:
             f"{self.job_id} releases its volumes",
             job.purge_if_ended,
             _ENDS_S,
-            f"See `nomad job status {self.job_id}`.",
+            self._see_status,
         )
 
     def _await_ended(self) -> None:
@@ -195,7 +198,7 @@ class Cluster:
                 f"allocation {allocation_id[:8]} stops",
                 partial(self._stopped, allocation_id),
                 _ENDS_S,
-                f"See `nomad alloc status {allocation_id[:8]}`.",
+                f"See `nomad alloc status{scope(self.namespace)} {allocation_id[:8]}`.",
             )
 
     def _stopped(self, allocation_id: str) -> bool:

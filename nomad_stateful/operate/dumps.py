@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.periodic_runs import FailingRun, failing_runs, newest_success
 from nomad_stateful.operate import stack
 
@@ -39,10 +40,11 @@ def restoring(nomad: NomadApi, server: stack.DatabaseOutputs) -> str:
     run = next((one for one in runs if one.get("ParentID") == job and one["Status"] != "dead"), None)
     if run is None:
         return ""
-    other = f", or stop it before it begins (`nomad job stop {run['ID']}`)" if run["Status"] == "pending" else ""
+    at = f"{scope(server.namespace)} {run['ID']}"
+    other = f", or stop it before it begins (`nomad job stop{at}`)" if run["Status"] == "pending" else ""
     return (
         f"{run['ID']} is {run['Status']}: it drops the tables of its dump and makes them again, whoever waits for it. "
-        f"Wait for its end (`nomad job status {run['ID']}`){other}, and run the same command again"
+        f"Wait for its end (`nomad job status{at}`){other}, and run the same command again"
     )
 
 
@@ -52,5 +54,5 @@ def text(run: FailingRun) -> str:
     what = _WHAT.get(run.task, "the dump")
     return (
         f"{run.job_id}: {what} has failed {run.failures} times since {run.since} ({run.reason}); {again}. "
-        f"`nomad alloc logs -stderr {run.allocation_id[:8]} {run.task or 'dump'}` says why"
+        f"`nomad alloc logs -stderr{scope(run.namespace)} {run.allocation_id[:8]} {run.task or 'dump'}` says why"
     )

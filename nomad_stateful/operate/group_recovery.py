@@ -13,6 +13,7 @@ from nomad_stateful.databases.mysql.group_start import (
     shares,
 )
 from nomad_stateful.databases.mysql.gtids import GtidSet
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
 from nomad_stateful.operate.stack import DatabaseOutputs, Member
@@ -40,7 +41,8 @@ def recovery_plan(
     writes = "nobody that answers can write" if mute else "nobody can write"
     problem = "; ".join([f"{writes}: {', '.join(map(str, found))}", *shares(held)])
     if primary and primary.at:
-        return RecoveryPlan(problem, list(_not_writing(primary, primary.at.allocation_id[:8])))
+        at = f"{scope(server.namespace)} {primary.at.allocation_id[:8]}"
+        return RecoveryPlan(problem, list(_not_writing(primary, at)))
     silent = [own for own in server.members if own.job not in held]
     decided = None if any(one.began is not False for one in found if one.state) else record.read()
     begins = decided.first if decided else ""
@@ -59,12 +61,12 @@ def recovery_plan(
     return RecoveryPlan(problem, steps)
 
 
-def _not_writing(primary: MemberState, allocation: str) -> Iterator[Step]:
+def _not_writing(primary: MemberState, at: str) -> Iterator[Step]:
     """Yields what there is to do about a primary that takes no writes, though the group goes on."""
     why = "says why: a server whose disk is full is ended in ten seconds, and another member goes on by itself"
-    yield Step("by-hand", primary.job, f"nomad alloc logs -stderr -task group {allocation}", why)
+    yield Step("by-hand", primary.job, f"nomad alloc logs -stderr -task group{at}", why)
     why = "where it stays so: it hands over to another member first. Not while one of these is away"
-    yield Step("by-hand", primary.job, f"nomad alloc restart {allocation}", why)
+    yield Step("by-hand", primary.job, f"nomad alloc restart{at}", why)
 
 
 def _another_begins(record: GroupRecord, decided: Decision, held: Mapping[str, MemberTransactions]) -> Iterator[Step]:

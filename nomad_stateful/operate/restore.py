@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, allocations, has_succeeded
 from nomad_stateful.operate import stack
@@ -40,7 +41,9 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
         raise OperateError(f"the stack copies no dumps to S3: set {settings}.s3 and run `pulumi up`")
     where = f"in {place}" if source == "s3" else "on the dumps' volume"
     # A snapshot of one member is none of the group.
-    back = f"nomad job periodic force {backup['job']}" if server.members else f"nomad-stateful snapshot {server.volume}"
+    back = f"nomad-stateful snapshot {server.volume}"
+    if server.members:
+        back = f"nomad job periodic force{scope(server.namespace)} {backup['job']}"
     frame.agree(
         f"Every table in dump {dump} {where} is dropped and made again as it was then. If that fails on the way, some "
         f"are missing: a {'dump' if server.members else 'snapshot'} (`{back}`) is the way back. Go on?"
@@ -52,11 +55,11 @@ def restore(frame: Frame, dump: str, source: str, timeout_s: float) -> None:
             raise OperateError(left)
         job = _dispatched(nomad, backup["restoreJob"], meta, server.namespace)
         print(f"==> {job} restores {dump} {where}", file=sys.stderr)
-        with interruptible(lambda: _goes_on(job)):
+        with interruptible(lambda: _goes_on(job, server.namespace)):
             ended = _ended(nomad, job, server.namespace, timeout_s)
         if not has_succeeded(ended):
             raise _given_up(nomad, job, server.namespace, ended)
-    print(f"restored. `nomad alloc logs {ended['ID'][:8]} restore` says from which dump")
+    print(f"restored. `nomad alloc logs{scope(server.namespace)} {ended['ID'][:8]} restore` says from which dump")
 
 
 def _given_up(nomad: NomadApi, job: str, namespace: str, ended: dict[str, Any]) -> OperateError:
@@ -71,7 +74,8 @@ def _given_up(nomad: NomadApi, job: str, namespace: str, ended: dict[str, Any]) 
         how = f"lost with its client {ended['NodeName']}" if lost else "stopped before its end"
         then = "Once that client is back or off, restore again" if lost else "Restore again"
         return OperateError(f"{job} was {how}: how far it came is not known, and it does not run again. {then}")
-    return OperateError(f"{job} failed. `nomad alloc logs -stderr {ended['ID'][:8]} {_failed_task(ended)}` says why")
+    log = f"nomad alloc logs -stderr{scope(namespace)} {ended['ID'][:8]} {_failed_task(ended)}"
+    return OperateError(f"{job} failed. `{log}` says why")
 
 
 def _dispatched(nomad: NomadApi, job: str, meta: dict[str, str], namespace: str) -> str:
@@ -103,15 +107,16 @@ def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[
         f"{job} ends",
         probe,
         timeout_s,
-        _goes_on(job),
+        _goes_on(job, namespace),
     )
 
 
-def _goes_on(job: str) -> str:
+def _goes_on(job: str, namespace: str) -> str:
+    at = f"{scope(namespace)} {job}"
     return (
-        f"{job} goes on: see `nomad job status {job}`. While it has no allocation, something holds the dumps' volume "
-        f"(`nomad-stateful status`): once that is free, `nomad job eval {job}` begins it, and until then `nomad job "
-        f"stop {job}` gives it up"
+        f"{job} goes on: see `nomad job status{at}`. While it has no allocation, something holds the dumps' volume "
+        f"(`nomad-stateful status`): once that is free, `nomad job eval{at}` begins it, and until then `nomad job "
+        f"stop{at}` gives it up"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from nomad_stateful.columns import columns
 from nomad_stateful.ebs.snapshots import Snapshot
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.operate.drill.model import DrillError, Dump
 
 _METRICS = {
@@ -60,6 +61,7 @@ class Report:
     """Where the stack's dumps are, as s3://BUCKET/PREFIX; "" where a snapshot is restored."""
     dump_job: str = ""
     """The job that makes them."""
+    dump_namespace: str = "default"
     to: datetime | None = None
     """The point in time that binary logs were applied up to; None where the snapshot is as it was."""
     logs: int = 0
@@ -115,7 +117,7 @@ class Report:
     @property
     def dump_now(self) -> str:
         """How another dump is made."""
-        return f"for one now: `nomad job periodic force {self.dump_job}`"
+        return f"for one now: `nomad job periodic force{scope(self.dump_namespace)} {self.dump_job}`"
 
     def wrong(self, what: str, then: str) -> None:
         """Adds a finding."""

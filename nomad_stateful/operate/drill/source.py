@@ -59,6 +59,7 @@ class Sources:
 
     def _dump(self, options: Options, report: Report) -> Source | None:
         report.dump_job, restore = dumps.restore_job(self.server, self.nomad, self.target)
+        report.dump_namespace = self.server.namespace if self.server else "default"
         known = dumps.made(self.server, self.nomad)
         found = dumps.choose(restore, self.aws, options, report, known)
         if found is None:

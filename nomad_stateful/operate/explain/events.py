@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from nomad_stateful.operate.doctor.facts import Json
-from nomad_stateful.operate.explain.reason import RUNBOOK, Reason
+from nomad_stateful.operate.explain.reason import RUNBOOK, Reason, Scene
 
 _HELD = f"{RUNBOOK}#what-holds-a-volume"
 _UNHEALTHY = "docs/decisions/2026-11-22-unhealthy-controllers.md"
@@ -112,7 +112,7 @@ _EVENTS: tuple[tuple[str, str, str, str], ...] = (
 _ENDS = {"Terminated", "Setup Failure", "Driver Failure"}
 
 
-def reason(allocation: Json) -> Reason | None:
+def reason(scene: Scene, allocation: Json) -> Reason | None:
     """Returns what an allocation's newest telling event means; None where it has had none."""
     for task, text in _told(allocation):
         for pattern, why, next_, link in _EVENTS:
@@ -121,7 +121,7 @@ def reason(allocation: Json) -> Reason | None:
                     f"allocation {allocation['ID'][:8]} on {allocation.get('NodeName') or 'its client'}, {task}: {text}"
                 )
                 return Reason(what, why, next_, link)
-    return _ended(allocation)
+    return _ended(scene, allocation)
 
 
 def _told(allocation: Json) -> Iterator[tuple[str, str]]:
@@ -133,7 +133,7 @@ def _told(allocation: Json) -> Iterator[tuple[str, str]]:
         yield "its client", str(allocation["ClientDescription"])
 
 
-def _ended(allocation: Json) -> Reason | None:
+def _ended(scene: Scene, allocation: Json) -> Reason | None:
     """Returns how a task failed that no pattern tells of."""
     for task, state in (allocation.get("TaskStates") or {}).items():
         ends = [event for event in state.get("Events") or [] if event.get("Type") in _ENDS]
@@ -141,7 +141,7 @@ def _ended(allocation: Json) -> Reason | None:
             text = " ".join(str(ends[-1].get("DisplayMessage") or ends[-1]["Type"]).split())
             times = int(state.get("Restarts") or 0) + 1
             what = f"allocation {allocation['ID'][:8]}, task {task} failed {times} times, at last: {text}"
-            next_ = f"nomad alloc logs -stderr {allocation['ID'][:8]} {task}"
+            next_ = f"nomad alloc logs -stderr{scene.scope} {allocation['ID'][:8]} {task}"
             return Reason(
                 what, "Nomad restarts it, with growing pauses; its log says why it ends", next_, "docs/consumers.md"
             )

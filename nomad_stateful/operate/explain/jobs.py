@@ -40,7 +40,7 @@ def reasons(scene: Scene, job_id: str) -> list[Reason]:
     ]
     if found or _wanted(job) <= sum(map(is_running, current)):
         return list(dict.fromkeys(found))
-    return [_unknown(job_id, current)]
+    return [_unknown(scene, job_id, current)]
 
 
 def _wanted(job: Json) -> int:
@@ -53,13 +53,13 @@ def _of_allocations(scene: Scene, job: Json, current: Sequence[Json]) -> Iterato
         if allocation["ClientStatus"] == "unknown":
             yield _disconnected(job, allocation)
         elif not is_running(allocation) or is_unhealthy(allocation) or _restarts(allocation):
-            told = events.reason(allocation)
+            told = events.reason(scene, allocation)
             if told is not None:
                 yield told
             if allocation["ClientStatus"] == "pending":
                 yield from _of_volumes(scene, job, allocation)
             elif told is None and is_unhealthy(allocation):
-                yield _unhealthy(allocation)
+                yield _unhealthy(scene, allocation)
 
 
 def _of_volumes(scene: Scene, job: Json, allocation: Json) -> Iterator[Reason]:
@@ -73,9 +73,7 @@ def _of_volumes(scene: Scene, job: Json, allocation: Json) -> Iterator[Reason]:
             yield from volumes.holders(scene, volume_id)
     if not (allocation.get("TaskStates") or {}) and not volume_ids(job):
         what = f"allocation {allocation['ID'][:8]} is placed on {allocation['NodeName']}, which has not started it yet"
-        yield Reason(
-            what, "its client is busy, or does not answer", f"nomad alloc status {allocation['ID'][:8]}", RUNBOOK
-        )
+        yield Reason(what, "its client is busy, or does not answer", _status(scene, allocation), RUNBOOK)
 
 
 def _of_predecessors(scene: Scene, job_id: str, current: Sequence[Json]) -> Iterator[Reason]:
@@ -87,7 +85,7 @@ def _of_predecessors(scene: Scene, job_id: str, current: Sequence[Json]) -> Iter
             where = f"allocation {allocation['ID'][:8]} on {allocation['NodeName']}"
             what = f"{where} is to stop and is {allocation['ClientStatus']}"
             why = "the next one starts once its tasks have ended (kill_timeout) and its volumes are unmounted"
-            yield Reason(what, why, f"nomad alloc status {allocation['ID'][:8]}")
+            yield Reason(what, why, _status(scene, allocation))
 
 
 def _of_evaluations(scene: Scene, job: Json, current: Sequence[Json]) -> Iterator[Reason]:
@@ -100,9 +98,8 @@ def _of_evaluations(scene: Scene, job: Json, current: Sequence[Json]) -> Iterato
             failed = next((events.name(one) for one in current if one["ClientStatus"] in ENDED), "")
             what = f"Nomad places job {job['ID']} again at {later}"
             why = f"an allocation of it has failed{failed and f' ({failed})'}, and each retry waits longer"
-            yield Reason(
-                what, why, f"nomad job eval -force-reschedule {job['ID']}, once the cause is fixed", _RESCHEDULE
-            )
+            next_ = f"nomad job eval -force-reschedule{scene.scope} {job['ID']}, once the cause is fixed"
+            yield Reason(what, why, next_, _RESCHEDULE)
         elif _age_s(one) > _WAITING_S:
             what = f"Nomad's servers have not evaluated job {job['ID']} for {_age_s(one):.0f} s"
             why = "they are busy, have no leader, or have just panicked"
@@ -134,16 +131,22 @@ def _disconnected(job: Json, allocation: Json) -> Reason:
     return Reason(what, why, "nomad-stateful status; nomad-stateful recover")
 
 
-def _unhealthy(allocation: Json) -> Reason:
+def _status(scene: Scene, allocation: Json) -> str:
+    return f"nomad alloc status{scene.scope} {allocation['ID'][:8]}"
+
+
+def _unhealthy(scene: Scene, allocation: Json) -> Reason:
     what = f"allocation {allocation['ID'][:8]} on {allocation['NodeName']} runs and its checks have not passed in time"
-    next_ = f"nomad alloc checks {allocation['ID'][:8]}; nomad alloc logs -stderr {allocation['ID'][:8]}"
+    at = f"{scene.scope} {allocation['ID'][:8]}"
+    next_ = f"nomad alloc checks{at}; nomad alloc logs -stderr{at}"
     return Reason(what, "its deployment has failed; `pulumi up` deploys again", next_, "docs/consumers.md")
 
 
-def _unknown(job_id: str, current: Sequence[Json]) -> Reason:
+def _unknown(scene: Scene, job_id: str, current: Sequence[Json]) -> Reason:
     states = ", ".join(f"{one['ID'][:8]} is {one['ClientStatus']}" for one in current) or "it has no allocation"
     what = f"job {job_id} does not run: {states}"
-    return Reason(what, "neither an evaluation nor an event says why", f"nomad job status {job_id}", RUNBOOK)
+    next_ = f"nomad job status{scene.scope} {job_id}"
+    return Reason(what, "neither an evaluation nor an event says why", next_, RUNBOOK)
 
 
 def _restarts(allocation: Json) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.clients import Client
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.operate.doctor.facts import Facts, Json
 from nomad_stateful.recovery.volume_usage import VolumeUsage
@@ -31,6 +32,8 @@ class Scene:
     def __init__(self, facts: Facts, namespace: str) -> None:
         self.facts = facts
         self.namespace = namespace
+        self.scope = scope(namespace)
+        """The option by which Nomad's command finds what is in the namespace."""
 
     def read(self, path: str) -> Any:
         """Returns what is at a path in the namespace; None where there is nothing. Raises NotChecked."""

@@ -64,7 +64,7 @@ def _missing_plugin(_scene: Scene, found: Match) -> Iterator[Reason]:
 def _unhealthy_plugin(scene: Scene, found: Match) -> Iterator[Reason]:
     info = ((scene.facts.plugin(found[1]) or {}).get("Nodes") or {}).get(found[2]) or {}
     said = f" ({info['HealthDescription']})" if info.get("HealthDescription") else ""
-    command = f"nomad alloc logs -stderr {str(info.get('AllocID') or 'ALLOCATION')[:8]}"
+    command = f"nomad alloc logs -stderr{scene.scope} {str(info.get('AllocID') or 'ALLOCATION')[:8]}"
     why = "no volume can be mounted there until it is healthy again; Nomad asks it every 30 s"
     yield Reason(f"CSI plugin {found[1]} is unhealthy on client {found[2]}{said}", why, command, RUNBOOK)
 

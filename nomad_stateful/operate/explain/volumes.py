@@ -42,16 +42,16 @@ def holders(scene: Scene, volume_id: str) -> Iterator[Reason]:
             if not stopping:
                 why = "a volume of one writer is one allocation's at a time; the next one waits until it ends"
             next_ = (
-                f"nomad alloc status {claim.alloc_id[:8]}"
+                f"nomad alloc status{scene.scope} {claim.alloc_id[:8]}"
                 if stopping
-                else f"nomad job stop {claim.job_id}, if that job may end"
+                else f"nomad job stop{scene.scope} {claim.job_id}, if that job may end"
             )
             yield Reason(f"volume {volume_id} is in use: {claim}", why, next_, _HELD)
         else:
             why = (
                 "its claim is released once the volume is unmounted there, within 5 minutes; then the next one gets it"
             )
-            command = f"nomad volume status {volume_id}"
+            command = f"nomad volume status{scene.scope} {volume_id}"
             yield Reason(f"volume {volume_id} is claimed still: {claim}", why, command, _HELD)
 
 
@@ -89,7 +89,7 @@ def stuck_reasons(scene: Scene, volume_id: str) -> Iterator[Reason]:
         return
     for line in controllers.lacks(plugin_id, plugin):
         why = "while one is unhealthy Nomad may grant a claim without attaching, and release one without detaching"
-        next_ = "wait a minute; where it stays so, `nomad alloc restart` it, then `pulumi up`"
+        next_ = f"wait a minute; where it stays so, `nomad alloc restart{scene.scope}` it, then `pulumi up`"
         yield Reason(line, why, next_, _UNHEALTHY)
     yield from _unreachable(scene, volume_id, plugin_id)
 

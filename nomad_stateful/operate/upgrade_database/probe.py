@@ -7,6 +7,7 @@ from nomad_stateful.databases.model import Database
 from nomad_stateful.databases.operations import operations
 from nomad_stateful.databases.upgrades import UpgradeRefusedError, Version
 from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import ENDED, allocations, has_succeeded, last_events
 from nomad_stateful.nomad.task_log import TaskLog
@@ -45,7 +46,8 @@ class Probe:
                 f"the new image answers on {self._kind.title}'s client (job {self.job_id})",
                 self._ended,
                 self._timeout_s,
-                f"Nothing was changed. See `nomad job status {self.job_id}`; --probe-timeout waits longer.",
+                f"Nothing was changed. See `nomad job status{scope(self._namespace)} {self.job_id}`; --probe-timeout "
+                "waits longer.",
             )
             self._judge(ended, after)
         finally:

@@ -7,6 +7,7 @@ from typing import Any
 
 from nomad_stateful.ebs.tags import FIRST, MOVE_TAG, upgrade_tag
 from nomad_stateful.nomad.api import NomadError
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.dumps import restoring
@@ -201,10 +202,11 @@ class Upgrade:
             self.engine.set(plan.images.earlier)
             self.engine.up(f"{self.title} gets {plan.before} back", refresh=True)
         except (NomadError, OperateError) as error:
+            at = f"{scope(self.server.namespace)} {self.server.job_id}"
             raise OperateError(
                 f"{why}, and so did the way back: {error}. No other server was on the volume: set "
-                f"{self.server.kind.name}.image to {plan.images.before}, and run `nomad job revert` (`nomad job "
-                f"history {self.server.job_id}`) and `pulumi up --refresh`"
+                f"{self.server.kind.name}.image to {plan.images.before}, and run `nomad job revert{at} VERSION` "
+                f"(`nomad job history{at}`) and `pulumi up --refresh`"
             ) from error
         raise WentBackError(f"{why}. {self.title} {plan.before} runs again, and nothing was lost")
 
@@ -227,9 +229,10 @@ class Upgrade:
         plan = self.plan
         config, before = self.engine.config(), str(plan.before)
         commands = wanted.way_back(config, plan.images, self.snapshot_id, before, stack.chosen())
+        log = f"nomad alloc logs -stderr -job{scope(self.server.namespace)} {self.server.job_id}"
         text = [
             f"{self.title} {plan.after} started and does not come up: {self.server.events()}",
-            f"  `nomad alloc logs -stderr -job {self.server.job_id}` says why. Fix the cause",
+            f"  `{log}` says why. Fix the cause",
             "  (memory, disk, an option), then run the same command to resume.",
             f"  It may have changed the files, so {plan.before} is not put back on them: it cannot read them.",
             f"  The way back is {self.snapshot_id}, on a new volume; it has {self._has()}:",

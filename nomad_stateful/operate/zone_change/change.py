@@ -126,7 +126,7 @@ class ZoneChange:
         if strange := consumers.foreign(using.jobs(), known.job_ids):
             raise ZoneChangeError(
                 f"job {', '.join(strange)} uses volume {self.wanted.volume} and is not this stack's: nothing would "
-                f"start it again. Stop it (`nomad job stop {strange[0]}`), and run the same command again"
+                f"start it again. Stop it (`nomad job stop{using.scope} {strange[0]}`), and run the same command again"
             )
         if not self.wanted.lost:
             using.refuse_runs()

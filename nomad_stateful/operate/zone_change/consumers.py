@@ -8,6 +8,7 @@ from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad import attaching, volume_claims
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.clients import Zones
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.paths import job_path, volume_path
 from nomad_stateful.nomad.running_job import allocations, is_running
@@ -30,6 +31,8 @@ class Consumers:
         self._nomad = nomad
         self._namespace = namespace
         self._volume_id = volume_id
+        self.scope = scope(namespace)
+        """The option by which Nomad's command finds them."""
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Returns the jobs that ask for the volume, also stopped ones, by id. Raises NomadError.
@@ -60,7 +63,8 @@ class Consumers:
         if runs := [str(job["ID"]) for job in self.jobs() if job.get("Dispatched") and not job.get("Stop")]:
             raise ZoneChangeError(
                 f"job {', '.join(runs)} uses volume {self._volume_id}, and was dispatched: stopped halfway, nothing "
-                f"would begin it again. Wait for its end (`nomad job status {runs[0]}`), and run the same command again"
+                f"would begin it again. Wait for its end (`nomad job status{self.scope} {runs[0]}`), and run the same "
+                "command again"
             )
         server = stack.database()
         into = server is not None and self._volume_id in {one.volume for one in server.servers}

@@ -12,6 +12,7 @@ from nomad_stateful.ebs.snapshots import EbsSnapshots, Snapshot, newest
 from nomad_stateful.ebs.tags import FIRST, GIVEN_UP_TAG, MOVE_TAG, SNAPSHOTS_TAG, STACK_TAG
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.operate import stack
 from nomad_stateful.operate.cluster import wait_for
 from nomad_stateful.operate.drill.model import DrillError, Scratch
@@ -176,9 +177,9 @@ class LastCopy:
         if old not in ("", made) and (running := self._running(known)):
             raise ZoneChangeError(
                 f"{made} in {known.zone} is made already, and {', '.join(running)} was started again on {old}: what it "
-                f"writes there is not on the new one. Stop it (`nomad job stop {running[0]}`), delete the new one, "
-                f"which nothing has used (`aws ec2 delete-volume --volume-id {made}`), run `pulumi refresh`, and the "
-                "same command again: it takes another snapshot"
+                f"writes there is not on the new one. Stop it (`nomad job stop{scope(known.namespace)} {running[0]}`), "
+                f"delete the new one, which nothing has used (`aws ec2 delete-volume --volume-id {made}`), run `pulumi "
+                "refresh`, and the same command again: it takes another snapshot"
             )
 
 

@@ -122,7 +122,7 @@ def _database_problems(settings: Settings, registered: list[dict[str, Any]]) -> 
     count = len(section.job_ids) + len(section.former_job_ids)
     servers, dumps = registered[:count], registered[count:]
     for job in dumps:
-        for warning in database.failing_dumps(section, job):
+        for warning in database.failing_dumps(section, job, settings.placement.namespace):
             pulumi.warn(visible(warning))
     for warning in database.unverified(settings, section):
         pulumi.warn(warning)

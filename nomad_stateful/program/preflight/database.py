@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.pages import located
 from nomad_stateful.program.settings import DatabaseSection, Problem, Settings
 from nomad_stateful.program.settings.metrics import database_exporter
@@ -47,15 +48,16 @@ def former_group(section: DatabaseSection, job: Mapping[str, Any], *, is_set: bo
     return [Problem(f"{section.kind.name}.group", "left out", rule, remedy)]
 
 
-def failing_dumps(section: DatabaseSection, job: Mapping[str, Any]) -> list[str]:
+def failing_dumps(section: DatabaseSection, job: Mapping[str, Any], namespace: str) -> list[str]:
     """Returns a sentence for each run of the dumps that fails."""
-    return [_failing(f"{section.kind.name}.backup", run) for run in job["failingRuns"]]
+    return [_failing(f"{section.kind.name}.backup", run, namespace) for run in job["failingRuns"]]
 
 
-def _failing(key: str, run: Mapping[str, Any]) -> str:
+def _failing(key: str, run: Mapping[str, Any], namespace: str) -> str:
     what = "the copy to S3 of" if run["task"] == "upload" else "the dump"
     again = "It is tried again." if run["again"] else "It is not tried again: `nomad job periodic force` after the fix."
+    log = f"nomad alloc logs -stderr{scope(namespace)} {run['allocationId'][:8]} {run['task'] or 'dump'}"
     return (
         f"{key}: {what} {run['jobId']} has failed {int(run['failures'])} times since {run['since']} "
-        f"({run['reason']}). See `nomad alloc logs -stderr {run['allocationId'][:8]} {run['task'] or 'dump'}`. {again}"
+        f"({run['reason']}). See `{log}`. {again}"
     )

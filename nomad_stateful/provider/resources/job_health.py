@@ -11,6 +11,7 @@ from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import redeployment, running_job
 from nomad_stateful.nomad.api import NomadApi, NomadError, NomadNotFound
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.consumer_job import ConsumerJob
 from nomad_stateful.nomad.ownership import Claim
 from nomad_stateful.nomad.paths import job_path
@@ -124,10 +125,11 @@ class JobHealth(ResourceInAccount):
         lines += strays.lines() if strays else ()
         details = "".join(f"\n  {line}" for line in lines)
         found = "no healthy allocation" if wanted == 1 else f"{len(healthy)} healthy allocations of {wanted}"
+        at = f"{scope(inputs['namespace'])} {inputs['jobId']}"
         raise ProviderError(
             f"job {inputs['jobId']} has {found} after {progress.elapsed_s:.0f} s: {_situation(stubs)}.{details}"
-            f"\nSee `nomad job status {inputs['jobId']}` and `nomad alloc logs -job {inputs['jobId']}`, fix the cause, "
-            "and run the same command again; a slow start needs a larger timeoutS"
+            f"\nSee `nomad job status{at}` and `nomad alloc logs -job{at}`, fix the cause, and run the same command "
+            "again; a slow start needs a larger timeoutS"
         )
 
     def _strays(self, api: NomadApi, inputs: Props) -> StrayAttachments | None:

@@ -10,6 +10,7 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import attaching, clients, consumer_job, group_members, volume_claims
 from nomad_stateful.nomad.api import NomadApi, NomadError
 from nomad_stateful.nomad.clients import Client
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.consumer_job import ConsumerJob, volume_ids
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.paths import volume_path
@@ -87,7 +88,8 @@ class VolumeRelease(ResourceInAccount):
                 "skip attaching and detaching while it knows an unhealthy controller, and detaches a volume that a "
                 "node plugin could not unmount: a job that stops or starts then leaves its volume attached where "
                 "nothing claims it, or loses it while it is mounted. See `nomad plugin status -verbose`, fix the cause "
-                "or restart that allocation (`nomad alloc restart`), and run the same command again"
+                f"or restart that allocation (`nomad alloc restart{scope(inputs['namespace'])}`), and run the same "
+                "command again"
             )
         others.await_online(progress, self._api(), inputs["namespace"], inputs["consumerJobId"], self._ask)
 

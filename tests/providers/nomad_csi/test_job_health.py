@@ -70,6 +70,13 @@ def test_at_the_deadline_it_shows_what_the_tasks_went_through(nomad: FakeNomad, 
     assert "has no healthy allocation after 1 s" in str(failed.value)
 
 
+def test_at_the_deadline_its_commands_look_into_the_jobs_namespace(nomad: FakeNomad, plugin: PluginProcess) -> None:
+    nomad.put("job/db", job(0), "databases")
+    nomad.put("job/db/allocations", [], "databases")
+    with pytest.raises(Failed, match="`nomad job status -namespace databases db`"):
+        plugin.create(TYPE, INPUTS | {"namespace": "databases", "timeoutS": 1})
+
+
 def test_at_the_deadline_it_shows_what_a_failing_check_said(nomad: FakeNomad, plugin: PluginProcess) -> None:
     nomad.put("job/db", job(0))
     nomad.put("job/db/allocations", [allocation("a1", 0, healthy=False)])

@@ -87,16 +87,19 @@ def test_a_restore_that_waits_for_the_volume_is_asked_for_again(
     restore.restore(YES, DUMP, "volume", 10)
     assert nomad.sent("job/mysql-backup-restore/dispatch") == [{"Meta": {"dump": DUMP}}]
     assert nomad.writes == ["PUT job/mysql-backup-restore/dispatch", f"PUT job/{JOB}/evaluate"]
-    assert capsys.readouterr().out == "restored. `nomad alloc logs 01234567 restore` says from which dump\n"
+    assert (
+        capsys.readouterr().out
+        == "restored. `nomad alloc logs -namespace data 01234567 restore` says from which dump\n"
+    )
 
 
 def test_a_restore_that_fails_or_does_not_begin_is_told_with_what_to_look_at(nomad: FakeNomad) -> None:
     restoring(nomad, "failed")
-    with pytest.raises(OperateError, match="nomad alloc logs -stderr 01234567 fetch"):
+    with pytest.raises(OperateError, match="nomad alloc logs -stderr -namespace data 01234567 fetch"):
         restore.restore(YES, DUMP, "volume", 10)
     nomad.put(f"job/{JOB}", None, "data")
     restoring(nomad, "")
-    with pytest.raises(TimedOutError, match="nomad job eval mysql-backup-restore/dispatch-1"):
+    with pytest.raises(TimedOutError, match="nomad job eval -namespace data mysql-backup-restore/dispatch-1"):
         restore.restore(YES, DUMP, "volume", 0)
 
 
@@ -127,18 +130,23 @@ def test_an_interrupted_restore_goes_on_and_says_how_it_is_given_up(
 
     restoring(nomad, "")
     monkeypatch.setattr(restore, "wait_for", interrupt)
-    with pytest.raises(OperateError, match=f"interrupted: {JOB} goes on: .*`nomad job stop {JOB}` gives it up"):
+    with pytest.raises(
+        OperateError, match=f"interrupted: {JOB} goes on: .*`nomad job stop -namespace data {JOB}` gives it up"
+    ):
         restore.restore(YES, DUMP, "volume", 10)
 
 
 @pytest.mark.parametrize(
-    ("status", "stop"), [("pending", rf", or stop it before it begins \(`nomad job stop {JOB}`\)"), ("running", "")]
+    ("status", "stop"),
+    [("pending", rf", or stop it before it begins \(`nomad job stop -namespace data {JOB}`\)"), ("running", "")],
 )
 def test_beside_a_restore_that_has_not_ended_none_is_dispatched(nomad: FakeNomad, status: str, stop: str) -> None:
     restoring(nomad, "complete")
     nomad.put(f"job/{JOB}", run_of(status), "data")
     nomad.put("job/other-restore/dispatch-1", run_of(status) | {"ParentID": "other-restore"}, "data")
-    with pytest.raises(OperateError, match=rf"^{JOB} is {status}: .*`nomad job status {JOB}`\){stop}, and run"):
+    with pytest.raises(
+        OperateError, match=rf"^{JOB} is {status}: .*`nomad job status -namespace data {JOB}`\){stop}, and run"
+    ):
         restore.restore(YES, DUMP, "volume", 10)
     assert nomad.writes == []
     nomad.put(f"job/{JOB}", run_of("dead"), "data")

@@ -49,7 +49,7 @@ def but(part: str, **changes: Any) -> Overview:
 CUT = but("volumes", volume=stack_volume(CUT_OFF))
 UNSEEN = stack_volume(replace(FREE, attached=None, ec2_error="no permission"))
 RUN = FailingRun(
-    "mysql-backup/periodic-1", 3, "2026-01-01T03:00:00Z", "0123456789abcdef", "dump", "Exit Code: 2", again=True
+    "mysql-backup/periodic-1", "data", 3, "2026-01-01T03:00:00Z", "0123456789abcdef", "dump", "Exit Code: 2", again=True
 )
 
 

@@ -141,17 +141,14 @@ def test_a_dump_that_fails_is_told_with_its_log() -> None:
         "reason": "Exit Code: 2",
         "again": True,
     }
-    (told,) = preflight_database.failing_dumps(mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": [run]})
+    section = mysql("mysql:8.4.6")
+    (told,) = preflight_database.failing_dumps(section, {"failingRuns": [run]}, "default")
     assert told == (
         "mysql.backup: the dump mysql-backup/periodic-1 has failed 3 times since 2026-01-01T03:00:00Z (Exit Code: 2). "
         "See `nomad alloc logs -stderr 01234567 dump`. It is tried again."
     )
-    (told,) = preflight_database.failing_dumps(
-        mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": [run | {"task": "upload"}]}
-    )
+    (told,) = preflight_database.failing_dumps(section, {"failingRuns": [run | {"task": "upload"}]}, "databases")
     assert told.startswith("mysql.backup: the copy to S3 of mysql-backup/periodic-1 has failed 3 times")
-    assert "`nomad alloc logs -stderr 01234567 upload`" in told
-    (told,) = preflight_database.failing_dumps(
-        mysql("mysql:8.4.6"), {"tasks": [], "failingRuns": [run | {"again": False}]}
-    )
+    assert "`nomad alloc logs -stderr -namespace databases 01234567 upload`" in told
+    (told,) = preflight_database.failing_dumps(section, {"failingRuns": [run | {"again": False}]}, "default")
     assert told.endswith("It is not tried again: `nomad job periodic force` after the fix.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.group_members import MemberState
 from nomad_stateful.nomad.group_record import Decision, GroupRecord
 from nomad_stateful.operate import group
@@ -30,13 +31,14 @@ def findings(facts: Facts) -> Iterator[tuple[MemberState | None, Finding]]:
     if server is None:
         return
     found = facts.once("group members", lambda: group.states(facts.nomad(), server))
-    by_job = {one.job: one for one in found}
+    by_job, at = {one.job: one for one in found}, scope(server.namespace)
     for job, what in group.problems(found):
         if (one := by_job.get(job)) is not None:
-            logs = f"nomad alloc logs -stderr -task group {one.at.allocation_id[:8]}" if one.at else ""
+            logs = f"nomad alloc logs -stderr -task group{at} {one.at.allocation_id[:8]}" if one.at else ""
             yield one, problem(what, _OF_ONE, logs or f"nomad-stateful explain {job}", _PAGE)
         elif sum(one.is_primary for one in found) > 1:
-            yield None, problem(what, _OF_TWO, "`nomad job stop` the one that the third member does not see", _PAGE)
+            cure = f"`nomad job stop{at}` the one that the third member does not see"
+            yield None, problem(what, _OF_TWO, cure, _PAGE)
         else:
             yield None, problem(what, _OF_ALL, "nomad-stateful recover", _PAGE)
 
@@ -75,4 +77,4 @@ def routers(facts: Facts) -> Iterator[Finding]:
             how = "cannot be asked" if one.passes is None else "does not pass its check"
             what = f"the router on {one.client} {how}: {one.why}"
             why = "programs on that client reach no primary"
-            yield problem(what, why, f"nomad alloc logs {one.allocation_id[:8]} router", _PAGE)
+            yield problem(what, why, f"nomad alloc logs{scope(server.namespace)} {one.allocation_id[:8]} router", _PAGE)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from nomad_stateful.ebs.tags import GIVEN_UP_TAG
 from nomad_stateful.nomad import controllers, csi_diagnosis
+from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.csi_health import assess
 from nomad_stateful.nomad.csi_starts import Start, controllers_of, nodes_of, starts, words
 from nomad_stateful.nomad.paths import job_path
@@ -143,7 +144,8 @@ def plugins_healthy(facts: Facts) -> Iterator[Finding]:
             )
             continue
         for line in controllers.lacks(plugin_id, _without(known or {}, found)):
-            yield problem(line, _SKIPS, "wait a minute; where it stays, `nomad alloc restart` it", _UNHEALTHY)
+            cure = f"wait a minute; where it stays, `nomad alloc restart{scope(facts.namespace())}` it"
+            yield problem(line, _SKIPS, cure, _UNHEALTHY)
 
 
 def _starting(plugin_id: str, start: Start) -> Finding:

@@ -11,9 +11,9 @@ import pytest
 from nomad_stateful.ebs.volumes import Attachment, Volume
 from nomad_stateful.operate.doctor.facts import Facts, Sources
 from nomad_stateful.operate.errors import OperateError
-from nomad_stateful.operate.explain import command
+from nomad_stateful.operate.explain import command, jobs
 from nomad_stateful.operate.explain.command import StuckError
-from nomad_stateful.operate.explain.reason import Reason
+from nomad_stateful.operate.explain.reason import Reason, Scene
 from tests.unit.operate.doctor.world import VOLUME, World, node
 
 HOLDER = "8f3c2a1b-0000-0000-0000-000000000000"
@@ -339,6 +339,13 @@ def test_where_nothing_says_why_it_says_so() -> None:
     (reason,) = Pending().reasons()
     assert reason.what == "job db does not run: it has no allocation"
     assert reason.next == "nomad job status db"
+
+
+def test_its_commands_look_into_the_stacks_namespace() -> None:
+    world = Pending()
+    claimed(world)
+    (reason,) = jobs.reasons(Scene(world.facts(), "databases"), "db")
+    assert reason.next == "nomad job stop -namespace databases old, if that job may end"
 
 
 def test_a_volume_is_explained_by_the_jobs_that_ask_for_it() -> None:
