@@ -9,7 +9,8 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from nomad_stateful.program.settings import MODEL, PROJECT, docs
+from nomad_stateful.program.settings import MODEL, PROJECT, Settings, docs, parse
+from nomad_stateful.program.settings.errors import SettingsError
 from tests.unit.program.recorder import record
 
 TOP = Path(__file__).parents[3]
@@ -38,6 +39,23 @@ def test_both_stack_files_have_the_same_keys() -> None:
     keys = [set(yaml.safe_load((TOP / name).read_text(encoding="utf-8"))["config"]) for name in STACKS]
     ours = [{key for key in found if key.startswith(f"{PROJECT}:")} for found in keys]
     assert ours[0] == ours[1]
+
+
+def test_the_settings_of_a_lost_region_do_in_another_once_the_page_was_followed() -> None:
+    page = (TOP / "docs/disaster-recovery.md").read_text(encoding="utf-8").partition("## The region is lost")[2]
+    example = (TOP / "docs/volumes.md").read_text(encoding="utf-8").partition("## Snapshots on schedule")[2]
+    given = yaml.safe_load(example.partition("```yaml\n")[2].partition("```")[0])
+    [volume] = given[f"{PROJECT}:volumes"]
+    volume["zone"] = f"{volume['snapshots'][1]['copies'][0]['region']}a"
+    with pytest.raises(SettingsError, match="own region"):
+        parsed(volume)
+    if re.search(r"^ *\| .*`volumes\[\]\.snapshots\[\]\.copies`", page, re.MULTILINE):
+        del volume["snapshots"][1]["copies"]
+    parsed(volume)
+
+
+def parsed(volume: dict[str, Any]) -> Settings:
+    return parse({"clientRole": "nomad-client", "plugins": [{"id": "aws-ebs0"}], "volumes": [volume]})
 
 
 def test_every_job_variable_has_a_description() -> None:
