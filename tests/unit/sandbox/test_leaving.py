@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,18 @@ def run(folder: Path, script: str, **env: str) -> subprocess.CompletedProcess[st
         timeout=20,
         check=False,
     )
+
+
+def test_the_page_installs_each_file_and_makes_what_they_read() -> None:
+    page = (PROJECT / "docs/clients.md").read_text(encoding="utf-8")
+    installed = {word for line in re.findall(r"^\$ install (.+)$", page, re.MULTILINE) for word in line.split()}
+    assert {path.name for path in SCRIPTS.iterdir()} <= installed
+    read = {
+        one
+        for path in SCRIPTS.iterdir()
+        for one in re.findall(r"^EnvironmentFile=(.+)$", path.read_text(), re.MULTILINE)
+    }
+    assert read == set(re.findall(r"^\$ cat > (\S+)", page, re.MULTILINE))
 
 
 CURL = """
