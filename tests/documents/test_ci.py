@@ -68,10 +68,30 @@ def test_the_toolchain_uses_no_cache_where_it_is_told_so() -> None:
     assert action["inputs"]["cache"]["default"] == "true"
 
 
-def test_each_secret_and_variable_of_such_a_job_has_its_place_on_the_page() -> None:
-    used = {name for _, job in jobs() for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(job))}
-    # What only steers a drill is with drills.
-    assert {name for name in used if name not in PAGE} <= {"DRILL_VOLUME", "DRILL_MAX_AGE", "DRILL_NEWEST"}
+def test_each_secret_and_variable_of_such_a_job_is_set_in_each_of_its_environments() -> None:
+    used = {
+        (environment, name)
+        for environment, of in ENVIRONMENTS.items()
+        for workflow_, job in jobs()
+        if workflow_ == of
+        for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(job))
+    }
+    there = placed()
+    assert {(env, name) for env, name in used if not {(env, name), ("the repository", name)} & there} == set()
+
+
+def placed() -> set[tuple[str, str]]:
+    """Where the page puts secrets and variables: by its commands, and in its table of what else there is."""
+    found = set(re.findall(r"^\$ .*gh (?:variable|secret) set (\w+) --env ([a-z-]+)", PAGE, re.MULTILINE))
+    for environments, commands in re.findall(
+        r"^\$ for environment in (.+); do\n((?:  .*\n)+?)  done$", PAGE, re.MULTILINE
+    ):
+        names = re.findall(r"gh (?:variable|secret) set (\w+) --env \$environment", commands)
+        found |= {(name, environment) for name in names for environment in environments.split()}
+    for names, environments in re.findall(r"^\| (?:secret|variable)s? (.+?) \| (.+?) \|", PAGE, re.MULTILINE):
+        of = re.findall(r"`([a-z-]+)`", environments) or [environments]
+        found |= {(name, environment) for name in re.findall(r"`(\w+)`", names) for environment in of}
+    return {(environment, name) for name, environment in found}
 
 
 def test_a_role_may_be_assumed_for_as_long_as_its_workflow_asks() -> None:

@@ -1,6 +1,7 @@
 """The roles of CI: what a preview and a drill do, and nothing of another stack's state or volumes."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,21 @@ def role(name: str) -> dict[str, Any]:
     ):
         text = text.replace(placeholder, value)
     return dict(json.loads(text))
+
+
+def test_a_preview_asks_for_a_given_bucket_by_the_statement_of_the_page() -> None:
+    page = (ROLES.parents[2] / "docs/ci.md").read_text(encoding="utf-8")
+    [statement] = re.findall(r'^\{"Sid".*DUMPS_BUCKET.*\}$', page, re.MULTILINE)
+    dumps = "arn:aws:s3:::dumps"
+    asked: list[Case] = [
+        ("s3:ListBucket", dumps, {}),
+        ("s3:GetBucketLocation", dumps, {}),
+        ("s3:GetBucketVersioning", dumps, {}),
+    ]
+    policy, key = role("preview"), f"{dumps}/shop/prod/20260101T030000Z.sql.gz"
+    assert granted(policy, asked) == []
+    policy["Statement"].append(json.loads(statement.replace("DUMPS_BUCKET", "dumps")))
+    assert granted(policy, [*asked, ("s3:GetObject", key, {}), ("s3:PutObject", key, {})]) == asked
 
 
 @pytest.mark.parametrize("name", CASES)
