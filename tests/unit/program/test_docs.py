@@ -58,6 +58,12 @@ def parsed(volume: dict[str, Any]) -> Settings:
     return parse({"clientRole": "nomad-client", "plugins": [{"id": "aws-ebs0"}], "volumes": [volume]})
 
 
+def test_every_example_is_in_their_table() -> None:
+    names = {path.name for path in (TOP / "examples").glob("Pulumi.*.yaml")}
+    page = (TOP / "examples/README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| \[[a-z-]+\]\((.+?)\) \|", page, re.MULTILINE)) == names
+
+
 def test_every_job_variable_has_a_description() -> None:
     for path in sorted((TOP / "jobs").glob("*.nomad.hcl")):
         for name, body in re.findall(
