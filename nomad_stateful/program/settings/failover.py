@@ -34,7 +34,7 @@ class Failover(Section):
         2,
         ge=1,
         le=5,
-        description="Instances, each on another client, since one may be lost with a volume's.",
+        description="Instances, each on a different client: one may be on a client that is lost with a volume.",
     )
     fence: bool = Field(
         False,
