@@ -115,6 +115,25 @@ as_dumped() {
 # In its order, without the headers: a dump of the schema has none of what fills views.
 schema() { pg_restore --schema-only --file=- "$1" | grep -v -x -E -- '(--( (Dumped|Name: ).*)?)?|[\\](un)?restrict .*|REFRESH MATERIALIZED VIEW .*;'; }
 
+# What makes the database with the number $1, and its owner, settings, comment and privileges. Whatever a list says,
+# pg_restore makes the database, connects to it, sets its settings and connects again. Accounts write settings and
+# comments, whose lines may look like any others: the statement ends at the first ; without quotes, and the settings at the
+# last \connect where no comment follows.
+read_database() {
+  entries --create "$1.dump" >list
+  owner=$(of 'DATABASE -' list)
+  owner=${owner#*" DATABASE - $database "}
+  written() { pg_restore --create --no-owner --schema-only --use-list="$2" --file=text "$1.dump"; }
+  whole() { sed -E -e ':more' -e '$!{' -e N -e 'b more' -e '}' -e "$1"; }
+  written "$1" /dev/null
+  end=$(grep -n '^\\connect ' text | tail -n 1 | cut -d : -f 1)
+  whole "s/(\nCREATE DATABASE )(\"[^\"]*\"|[^\" ])+( WITH TEMPLATE = ([^';]|'[^']*')*;).*/\1:\"new\"\3/" <text >create
+  sed "1,$(wc -l <create)d" text | sed '1,/^\\connect /d' | whole 's/(.*)\n\\connect .*/\1/; s/\n\\encoding SQL_ASCII$//' >properties
+  of '(COMMENT|ACL) - DATABASE' list >further
+  written "$1" further
+  sed "1,${end}d" text >>properties
+}
+
 make_roles() {
   while IFS= read -r role; do
     ask --set=role="$role" --file=- <<'END'
@@ -128,13 +147,14 @@ END
 # What a load gives its database in the transaction that ends the restore. Its clients are cut off in it: one that comes
 # back before the name is free has it tried again.
 take_place() {
-  ask --set=name="$1" --set=new="$loader-$number" --set=old="nomad-stateful-replaced-$run-$number" --file=- <<'END'
+  ask --set=name="$1" --set=new="$loader-$number" --set=old="nomad-stateful-replaced-$run-$number" \
+    --set=owner="$owner" --file=- <<'END'
 SELECT format('SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname IN (%L, %L);
 ALTER DATABASE %I RENAME TO %I;', datname, :'new', datname, :'old') FROM pg_database WHERE datname = :'name';
 SELECT format('ALTER DATABASE %1$I RESET ALL; GRANT CONNECT, TEMPORARY ON DATABASE %1$I TO PUBLIC;
-ALTER DATABASE %1$I RENAME TO %2$I;', :'new', :'name');
+ALTER DATABASE %1$I RENAME TO %2$I; ALTER DATABASE %2$I OWNER TO %3$I;', :'new', :'name', :'owner');
 END
-  grep -v -e '^CREATE DATABASE ' -e '^[\\]' create
+  cat properties
 }
 
 number=0
@@ -142,10 +162,8 @@ while IFS= read -r database; do
   number=$((number + 1))
   new=$loader-$number
   make_roles "$number"
-  entries --create "$number.dump" >list
-  of 'DATABASE|DATABASE PROPERTIES|(COMMENT|ACL) - DATABASE' list >database
-  pg_restore --create --schema-only --use-list=database --file=create "$number.dump"
-  sed -n 's/^CREATE DATABASE .* WITH TEMPLATE = /CREATE DATABASE :"new" WITH TEMPLATE = /p' create | ask --set=new="$new" --file=-
+  read_database "$number"
+  ask --set=new="$new" --file=create >/dev/null
   ask --set=new="$new" --set=loader="$loader" --file=- <<'END'
 REVOKE ALL ON DATABASE :"new" FROM PUBLIC;
 ALTER DATABASE :"new" OWNER TO :"loader";

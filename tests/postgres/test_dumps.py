@@ -448,6 +448,54 @@ def test_a_name_that_is_statements_is_refused(dumps: Dumps, name: str) -> None:
     assert dumps.names == []
 
 
+RUNS = "x\nCREATE DATABASE y WITH TEMPLATE = \\! touch /dumps/ran #"
+CONNECTS = "x\n\\connect postgres\n\n\\! touch /dumps/ran"
+
+
+@pytest.mark.parametrize("text", [RUNS, CONNECTS, "a\n\\o/", "'\\\n"])
+def test_a_comment_and_a_setting_of_a_database_have_lines_of_any_kind(dumps: Dumps, text: str) -> None:
+    """Their owner writes them, and the superuser's psql reads them."""
+    (dumps.folder / "ran").unlink(missing_ok=True)
+    dumps.app("DO $$ BEGIN EXECUTE format('COMMENT ON DATABASE shop IS %L', " + f"$of${text}$of$); END $$")
+    dumps.app("DO $$ BEGIN EXECUTE format('ALTER DATABASE shop SET search_path TO %L', " + f"$of${text}$of$); END $$")
+    settings, database = dumps.shop(OBJECTS["settings"]), dumps.shop(OBJECTS["database"])
+    dumped = dumps.dump()
+    assert dumped.returncode == 0, dumped.stderr
+    restored = dumps.restore()
+    assert not (dumps.folder / "ran").exists()
+    assert restored.returncode == 0, restored.stderr
+    assert dumps.shop("SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = 'shop'") == [
+        (text,)
+    ]
+    assert (dumps.shop(OBJECTS["settings"]), dumps.shop(OBJECTS["database"])) == (settings, database)
+
+
+@pytest.mark.nightly
+def test_a_database_of_any_name_owner_and_locale_is_restored(dumps: Dumps) -> None:
+    name = "'s WITH TEMPLATE = h\"o\\p; DATABASE - x"
+    quoted = name.replace('"', '""')
+    known = (
+        "SELECT datname, datdba::regrole::text, datlocale, daticurules, shobj_description(oid, 'pg_database') "
+        "FROM pg_database WHERE datname NOT LIKE 'template_' ORDER BY datname"
+    )
+    dumps.server.query('CREATE ROLE "odd DATABASE - one"')
+    try:
+        dumps.server.query(
+            f'CREATE DATABASE "{quoted}" OWNER "odd DATABASE - one" TEMPLATE template0 LOCALE_PROVIDER icu '
+            "ICU_LOCALE 'und' ICU_RULES E'&a < '';''\n&c < d'"
+        )
+        dumps.server.query(f"COMMENT ON DATABASE \"{quoted}\" IS 'odd; too'")
+        before = dumps.server.query(known)
+        dumped = dumps.dump()
+        assert dumped.returncode == 0, dumped.stderr
+        restored = dumps.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert dumps.server.query(known) == before
+    finally:
+        dumps.server.query(f'DROP DATABASE IF EXISTS "{quoted}"')
+        dumps.server.query('DROP ROLE "odd DATABASE - one"')
+
+
 def test_a_dump_has_the_roles_and_settings_of_any_name_and_tells_what_it_lacks(dumps: Dumps) -> None:
     dumps.server.query("CREATE ROLE carol")
     dumps.server.query("ALTER ROLE carol IN DATABASE shop SET \"shop.user\" TO 'x'")
