@@ -41,13 +41,12 @@ clear_up() {
   ask --dbname=template1 --set=ON_ERROR_STOP=0 --file=- <<'END'
 SELECT format('DROP DATABASE %I WITH (FORCE)', datname) FROM pg_database
 WHERE datname ~ '^nomad-stateful-(replaced-)?[0-9a-f]{16}-[0-9]+$' \gexec
-SELECT format('DROP ROLE %I', rolname) FROM pg_roles WHERE rolname ~ '^nomad-stateful-[0-9a-f]{16}$' \gexec
+SELECT format('DROP ROLE %I', rolname) FROM pg_roles WHERE rolname ~ '^nomad-stateful-[0-9a-f]{16}(-[0-9]+)?$' \gexec
 END
 }
 clear_up || true
 run=$(random 8)
-loader=nomad-stateful-$run
-waiting() { ask --dbname=template1 --command="SELECT count(*) FROM pg_database WHERE datname = '$loader-1'"; }
+waiting() { ask --dbname=template1 --command="SELECT count(*) FROM pg_database WHERE datname = 'nomad-stateful-$run-1'"; }
 ended() {
   status=$?
   rm -rf "$work" "${conf:-}"
@@ -62,13 +61,31 @@ ended() {
 }
 trap ended EXIT
 
-# What accounts have written is called by a restore, in checks, generated columns or indexes for instance. So a role of
-# the restore's own makes and loads everything: it owns the new databases, and has no right outside of them.
-password=$(random 24)
-ask --command="CREATE ROLE \"$loader\" LOGIN"
-said=$(printf '%s\n%s\n' "$password" "$password" | ask --command="\\password \"$loader\"" 2>&1) || fail "$said"
+# What accounts have written is called by a restore, in checks, generated columns or indexes for instance. So a role for
+# each database makes and loads everything, of the name of the new one: it may make objects there, owns them alone, and has
+# no right outside. What that code does with it, such as a login, reaches no other database, and ends with the load.
 conf=$(mktemp)
-echo "s/^user=.*/user=$loader/; s/^password=.*/password=$password/" | sed -f /dev/stdin "$PGSERVICEFILE" >"$conf"
+let_in() {
+  password=$(random 24)
+  ask --command="CREATE ROLE \"$new\" LOGIN"
+  said=$(printf '%s\n%s\n' "$password" "$password" | ask --command="\\password \"$new\"" 2>&1) || fail "$said"
+  echo "s/^user=.*/user=$new/; s/^password=.*/password=$password/" | sed -f /dev/stdin "$PGSERVICEFILE" >"$conf"
+  ask --set=new="$new" --file=- <<'END'
+REVOKE ALL ON DATABASE :"new" FROM PUBLIC;
+GRANT ALL ON DATABASE :"new" TO :"new";
+GRANT ALL ON SCHEMA public TO :"new";
+END
+}
+let_out() {
+  ask --set=new="$new" --file=- >/dev/null <<'END'
+ALTER ROLE :"new" NOLOGIN;
+REVOKE ALL ON DATABASE :"new" FROM :"new";
+REVOKE ALL ON SCHEMA public FROM :"new";
+SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE usename = :'new';
+END
+  left=$(ask --command="SELECT pid FROM pg_stat_activity WHERE usename = '$new' LIMIT 1")
+  [ -z "$left" ] || fail "the session $left of $new does not end"
+}
 
 # What takes the superuser, and calls nothing that an account has written; and what waits for owners.
 superuser='EXTENSION|CAST|OPERATOR (CLASS|FAMILY)|PROCEDURAL LANGUAGE|TRANSFORM|ACCESS METHOD|TEXT SEARCH (PARSER|TEMPLATE)'
@@ -92,16 +109,17 @@ load() {
     PGSERVICEFILE=$2 pg_restore --no-password --exit-on-error ${3:+"$3"} --use-list="$run_of" --dbname="$PGDATABASE" "$1.dump"
     rm "$run_of"
   done
+  let_out
   ask --file="$1.owners"
   left=$(ask --command="SELECT pg_describe_object(classid, objid, objsubid) FROM pg_shdepend JOIN pg_database d ON dbid = d.oid
-    WHERE datname = current_database() AND refobjid = '\"$loader\"'::regrole AND deptype = 'o' LIMIT 1")
+    WHERE datname = current_database() AND refobjid = '\"$new\"'::regrole AND deptype = 'o' LIMIT 1")
   [ -z "$left" ] || fail "nothing says who owns $left"
   [ ! -s lasts ] || pg_restore --no-password --exit-on-error --use-list=lasts --dbname="$PGDATABASE" "$1.dump"
   as_dumped "$1"
 }
 
-# Code that ran as the owner of everything may have put something else in its place. Another major version says the same
-# in other words.
+# Code that ran as the owner of an object may have put something else in its place. Another major version says the same in
+# other words.
 as_dumped() {
   if [ "$from" = "$into" ]; then
     pg_dump --no-password --format=custom --schema-only --quote-all-identifiers --no-tablespaces --no-subscriptions --file=made
@@ -147,11 +165,11 @@ END
 # What a load gives its database in the transaction that ends the restore. Its clients are cut off in it: one that comes
 # back before the name is free has it tried again.
 take_place() {
-  ask --set=name="$1" --set=new="$loader-$number" --set=old="nomad-stateful-replaced-$run-$number" \
+  ask --set=name="$1" --set=new="$new" --set=old="nomad-stateful-replaced-$run-$number" \
     --set=owner="$owner" --file=- <<'END'
 SELECT format('SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname IN (%L, %L);
 ALTER DATABASE %I RENAME TO %I;', datname, :'new', datname, :'old') FROM pg_database WHERE datname = :'name';
-SELECT format('ALTER DATABASE %1$I RESET ALL; GRANT CONNECT, TEMPORARY ON DATABASE %1$I TO PUBLIC;
+SELECT format('GRANT CONNECT, TEMPORARY ON DATABASE %1$I TO PUBLIC;
 ALTER DATABASE %1$I RENAME TO %2$I; ALTER DATABASE %2$I OWNER TO %3$I;', :'new', :'name', :'owner');
 END
   cat properties
@@ -160,15 +178,12 @@ END
 number=0
 while IFS= read -r database; do
   number=$((number + 1))
-  new=$loader-$number
+  new=nomad-stateful-$run-$number
   make_roles "$number"
   read_database "$number"
   ask --set=new="$new" --file=create >/dev/null
-  ask --set=new="$new" --set=loader="$loader" --file=- <<'END'
-REVOKE ALL ON DATABASE :"new" FROM PUBLIC;
-ALTER DATABASE :"new" OWNER TO :"loader";
-END
   PGDATABASE=$new
+  let_in
   load "$number"
   ask --command="SELECT format('the user mapping of %s for %s has no options: ALTER USER MAPPING sets them', usename, srvname)
     FROM pg_user_mappings WHERE umoptions IS NULL"

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pg8000.dbapi
 import pytest
@@ -409,17 +410,19 @@ def test_objects_of_the_superuser_and_of_any_name_are_restored(dumps: Dumps) -> 
 
 
 ATTACKS = {
-    "a function of the superuser": "DROP FUNCTION public.admin(); CREATE FUNCTION public.admin() RETURNS text "
+    "a function of the superuser": "DROP FUNCTION theirs.admin(); CREATE FUNCTION theirs.admin() RETURNS text "
     "LANGUAGE sql SECURITY DEFINER AS 'SELECT rolpassword FROM pg_catalog.pg_authid'",
     "a trigger on its table": "CREATE TRIGGER more BEFORE INSERT ON public.own FOR EACH ROW "
     "EXECUTE FUNCTION public.mark()",
     "a setting of the database": "EXECUTE format('ALTER DATABASE %I SET search_path TO evil', current_database())",
+    "a privilege on the database": "EXECUTE format('GRANT ALL ON DATABASE %I TO report', current_database())",
 }
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_what_a_users_code_changes_while_a_restore_runs_comes_into_no_database(dumps: Dumps, attack: str) -> None:
-    dumps.shop("CREATE FUNCTION admin() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ SELECT 'mine' $$")
+    dumps.app("CREATE SCHEMA theirs")
+    dumps.shop("CREATE FUNCTION theirs.admin() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ SELECT 'mine' $$")
     dumps.shop("CREATE TABLE own (t text)")
     dumps.app(
         "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN "
@@ -428,15 +431,99 @@ def test_what_a_users_code_changes_while_a_restore_runs_comes_into_no_database(d
     )
     dumped = dumps.dump()
     assert dumped.returncode == 0, dumped.stderr
-    before = dumps.shop("SELECT pg_get_functiondef('admin'::regproc)")
-    settings = dumps.shop(OBJECTS["settings"])
+    known = ("SELECT pg_get_functiondef('theirs.admin'::regproc)", OBJECTS["settings"], OBJECTS["database"])
+    before = [dumps.shop(statement) for statement in known]
     restored = dumps.restore()
-    assert dumps.shop("SELECT pg_get_functiondef('admin'::regproc)") == before
+    assert [dumps.shop(statement) for statement in known] == before
     assert dumps.shop("SELECT tgname FROM pg_trigger WHERE tgrelid = 'own'::regclass") == []
-    assert dumps.shop(OBJECTS["settings"]) == settings
-    if "setting" not in attack:
+    if "the database" not in attack:
         assert restored.returncode != 0
         assert "what was made is not sure to be what was dumped" in restored.stderr
+
+
+class Intruder(threading.Thread):
+    """Logs in by the password that code gave a restore's role, and drops what its first database has."""
+
+    def __init__(self, dumps: Dumps) -> None:
+        super().__init__()
+        self.dumps = dumps
+        self.ended = threading.Event()
+        self.sessions: dict[tuple[str, str], Any] = {}
+        self.did: list[str] = []
+
+    def run(self) -> None:
+        while not self.ended.wait(0.05):
+            been_in = bool(self.sessions)
+            self._log_in()
+            self._drop()
+            if been_in:
+                with suppress(pg8000.dbapi.Error):
+                    self.dumps.server.query("CREATE ROLE been_in")
+
+    def end(self) -> None:
+        self.ended.set()
+        self.join()
+        for session in self.sessions.values():
+            with suppress(pg8000.dbapi.Error, OSError):
+                session.close()
+
+    def _log_in(self) -> None:
+        names = self.dumps.server.query(
+            "SELECT rolname, datname FROM pg_roles, pg_database WHERE rolname LIKE 'nomad-stateful-%' "
+            "AND datname ~ '^nomad-stateful-[0-9a-f]+-'"
+        )
+        for role, database in {(role, database) for role, database in names} - self.sessions.keys():
+            with suppress(pg8000.dbapi.Error, OSError):
+                self.sessions[role, database] = self.dumps.server.session(role, "known", database)
+
+    def _drop(self) -> None:
+        """Once the second is there, the first is whole."""
+        databases = {name for (name,) in self.dumps.server.query("SELECT datname FROM pg_database")}
+        for (_, database), session in self.sessions.items():
+            if database.endswith("-1") and database.removesuffix("1") + "2" in databases:
+                with suppress(pg8000.dbapi.Error, OSError):
+                    session.cursor().execute("DROP SCHEMA public CASCADE")
+                    self.did.append(database)
+
+
+@pytest.mark.parametrize("other", ["accounts", "stock"])
+def test_who_logs_in_as_a_role_of_a_restore_reaches_no_database_that_is_whole(dumps: Dumps, other: str) -> None:
+    """Neither another's that was loaded before, nor its own after the load."""
+    dumps.server.query("CREATE ROLE bob LOGIN PASSWORD 'b'")
+    dumps.server.query(f"CREATE DATABASE {other} OWNER bob")
+    dumps.server.query("CREATE TABLE money AS SELECT 7 AS i", user="bob", password="b", database=other)
+    in_a_restore = "LANGUAGE plpgsql AS $$ BEGIN IF current_user LIKE 'nomad-stateful-%' THEN"
+    dumps.app(
+        f"CREATE FUNCTION gives(i int) RETURNS bool {in_a_restore} "
+        "EXECUTE format('ALTER ROLE %I PASSWORD ''known''', current_user); END IF; RETURN true; END $$"
+    )
+    dumps.app(
+        f"CREATE FUNCTION waits(i int) RETURNS bool {in_a_restore} FOR tries IN 1..600 LOOP "
+        "EXIT WHEN EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'been_in'); PERFORM pg_sleep(0.05); "
+        "END LOOP; END IF; RETURN true; END $$"
+    )
+    for name, function in (("a", "gives"), ("b", "waits")):
+        dumps.app(f"CREATE TABLE {name} (i int CHECK (public.{function}(i)))")
+        dumps.app(f"INSERT INTO {name} VALUES (1)")
+    dumped = dumps.dump()
+    assert dumped.returncode == 0, dumped.stderr
+    intruder = Intruder(dumps)
+    intruder.start()
+    try:
+        restored = dumps.restore()
+        intruder.end()
+        assert restored.returncode == 0, restored.stderr
+        # It was let into the database whose code it is.
+        assert {database == role for role, database in intruder.sessions} == {True}
+        assert intruder.did == []
+        assert dumps.server.query("SELECT i FROM money", database=other) == [(7,)]
+        assert dumps.app("SELECT id FROM orders ORDER BY id") == [(1,), (2,)]
+        assert not [name for name in (*databases(dumps), *roles(dumps)) if name.startswith("nomad-stateful-")]
+    finally:
+        intruder.end()
+        dumps.server.query(f"DROP DATABASE {other} WITH (FORCE)")
+        dumps.server.query("DROP ROLE bob")
+        dumps.server.query("DROP ROLE IF EXISTS been_in")
 
 
 @pytest.mark.parametrize("name", ["a\nALTER ROLE app SUPERUSER;\nb", "a\n\\! touch /dumps/ran\nb"])
