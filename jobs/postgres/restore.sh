@@ -130,8 +130,12 @@ as_dumped() {
   fi
   [ -z "$differs" ] || fail "what was made is not sure to be what was dumped ($differs). Load it by hand (docs/postgres.md)"
 }
-# In its order, without the headers: a dump of the schema has none of what fills views.
-schema() { pg_restore --schema-only --file=- "$1" | grep -v -x -E -- '(--( (Dumped|Name: ).*)?)?|[\\](un)?restrict .*|REFRESH MATERIALIZED VIEW .*;'; }
+# In its order, but for what fills views, which a dump of the schema lacks. A body has lines of any kind: of pg_restore's own,
+# what differs is before its first SET and in the last two.
+schema() {
+  entries "$1" | grep -v -E '^[0-9]+; [0-9]+ [0-9]+ MATERIALIZED VIEW DATA ' >schema
+  pg_restore --schema-only --use-list=schema --file=- "$1" | sed '1,/^SET /d' | sed '$d' | sed '$d'
+}
 
 # What makes the database with the number $1, and its owner, settings, comment and privileges. Whatever a list says,
 # pg_restore makes the database, connects to it, sets its settings and connects again. Accounts write settings and

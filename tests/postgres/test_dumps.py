@@ -409,7 +409,14 @@ def test_objects_of_the_superuser_and_of_any_name_are_restored(dumps: Dumps) -> 
     assert [dumps.shop(statement) for statement in known] == before
 
 
+IN_A_COMMENT = (
+    "DROP FUNCTION theirs.admin(); EXECUTE E'CREATE FUNCTION theirs.admin() RETURNS text LANGUAGE sql SECURITY DEFINER "
+    "AS ''/* of\\n{} */ SELECT rolpassword FROM pg_catalog.pg_authid; /* ;\\n*/ SELECT ''''mine'''' '''"
+)
 ATTACKS = {
+    "a line like the head of an entry": IN_A_COMMENT.format("-- Name:"),
+    "a line like what fills a view": IN_A_COMMENT.format("REFRESH MATERIALIZED VIEW"),
+    "a line like a command of psql": IN_A_COMMENT.format("\\\\restrict"),
     "a function of the superuser": "DROP FUNCTION theirs.admin(); CREATE FUNCTION theirs.admin() RETURNS text "
     "LANGUAGE sql SECURITY DEFINER AS 'SELECT rolpassword FROM pg_catalog.pg_authid'",
     "a trigger on its table": "CREATE TRIGGER more BEFORE INSERT ON public.own FOR EACH ROW "
@@ -422,7 +429,9 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_what_a_users_code_changes_while_a_restore_runs_comes_into_no_database(dumps: Dumps, attack: str) -> None:
     dumps.app("CREATE SCHEMA theirs")
-    dumps.shop("CREATE FUNCTION theirs.admin() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ SELECT 'mine' $$")
+    dumps.shop(
+        "CREATE FUNCTION theirs.admin() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$/* of\n*/ SELECT 'mine' $$"
+    )
     dumps.shop("CREATE TABLE own (t text)")
     dumps.app(
         "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN "
