@@ -169,13 +169,13 @@ class Cluster:
         self._stop()
         self._purge()
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float) -> None:
         """Stops the job, and waits until its allocations have ended: none of it can start any more.
 
-        Raises OperateError, NomadError.
+        Raises TimedOutError, NomadError.
         """
         self._stop()
-        self._await_ended()
+        self._await_ended(timeout_s)
 
     def _stop(self) -> int:
         """Returns the job's index since it is stopped."""
@@ -191,13 +191,13 @@ class Cluster:
             self._see_status,
         )
 
-    def _await_ended(self) -> None:
+    def _await_ended(self, timeout_s: float = _ENDS_S) -> None:
         stubs = running_job.allocations(self.nomad, self.job_id, self.namespace)
         for allocation_id in [stub["ID"] for stub in stubs if stub["ClientStatus"] in running_job.LIVE]:
             wait_for(
                 f"allocation {allocation_id[:8]} stops",
                 partial(self._stopped, allocation_id),
-                _ENDS_S,
+                timeout_s,
                 f"See `nomad alloc status{scope(self.namespace)} {allocation_id[:8]}`.",
             )
 

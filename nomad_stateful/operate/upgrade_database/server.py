@@ -95,9 +95,9 @@ class Server:
         """Returns what Nomad says last of the newest allocation."""
         return "; ".join(line for one in self._newest() for line in last_events(one)) or "no allocation"
 
-    def stop(self) -> None:
-        """Stops the job; once it returns, no server of it can start any more. Raises OperateError, NomadError."""
-        Cluster(self.nomad, self.job_id, self.namespace, self.kind.name, "db").stop()
+    def stop(self, timeout_s: float) -> None:
+        """Stops the job; once it returns, no server of it can start any more. Raises TimedOutError, NomadError."""
+        Cluster(self.nomad, self.job_id, self.namespace, self.kind.name, "db").stop(timeout_s)
 
     def revert(self, image: str) -> None:
         """Has Nomad run the newest version with this image again. Raises OperateError, NomadError."""

@@ -183,14 +183,24 @@ class Upgrade:
             self._go_back(f"the update failed before it changed {self.title} ({error})", revert=False)
         if started is False or (started is None and plan.phase == "begin"):
             why = f"{self.title} {plan.after} never started ({self.server.events()})"
-            self.server.stop()
-            # An image that was pulled at the last moment has been on the volume after all.
-            if self.server.has_started(plan.images.after):
+            if self._started_at_last():
                 raise self._stopped()
             self._go_back(why, revert=True)
         # A large one still works on its start longer than an update waits.
         self._await(" (it has run without an end since its start)", self.server.runs)
         self.engine.up("what is left of it", refresh=True)
+
+    def _started_at_last(self) -> bool:
+        """Stops the new server's job, and returns whether it was on the volume after all, pulled meanwhile."""
+        try:
+            # A client that pulls an image ends its allocation only after that.
+            self.server.stop(self.timeout_s)
+            return bool(self.server.has_started(self.plan.images.after))
+        except (NomadError, OperateError) as error:
+            raise OperateError(
+                f"{self.title} {self.plan.after} never started, and whether it still can is not known: {error}. Its "
+                "job is stopped. Run the same command again to resume"
+            ) from error
 
     def _go_back(self, why: str, *, revert: bool) -> None:
         """Brings the image of before back, whose files nothing touched. Raises WentBackError, OperateError."""
