@@ -1,14 +1,20 @@
 """Which instances of a CSI plugin run an older version of their job than its newest, and are about to be replaced."""
 
+import threading
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from nomad_stateful.nomad import clients, redeployment
-from nomad_stateful.nomad.api import NomadApi
+from nomad_stateful.nomad.api import NomadApi, NomadApiError
 from nomad_stateful.nomad.paths import job_path
 from nomad_stateful.nomad.running_job import allocations, is_live
+from nomad_stateful.waiting import Stopwatch
 
 ROLES = ("Controllers", "Nodes")
+_ASKING = threading.Lock()
+_ASKED: dict[tuple[str, str], tuple[frozenset[str], Stopwatch]] = {}
+"""Which allocations of the newest version were healthy when an evaluation was asked for, and since when it is."""
+_ASK_AGAIN_S = 10.0
 
 
 def outdated(api: NomadApi, plugin: Mapping[str, Any], eligible: Collection[str] | None = None) -> set[str]:
@@ -31,7 +37,7 @@ def outdated(api: NomadApi, plugin: Mapping[str, Any], eligible: Collection[str]
 def go_on(api: NomadApi, plugin: Mapping[str, Any], older: Collection[str]) -> bool:
     """Returns whether evaluations alone replace what is older; asks for the next one once all others are healthy.
 
-    Raises NomadError.
+    Not of a job that the token may not evaluate, as another stack's. Raises NomadError.
     """
     stubs = plugin.get("Allocations") or []
     healthy = {info["AllocID"] for role in ROLES for info in (plugin.get(role) or {}).values() if _is_healthy(info)}
@@ -42,10 +48,26 @@ def go_on(api: NomadApi, plugin: Mapping[str, Any], older: Collection[str]) -> b
             continue
         stands = True
         listed = allocations(api, job_id, namespace)
-        newest = {one["ID"] for one in listed if one["JobVersion"] == job["Version"] and is_live(one)}
+        newest = frozenset(one["ID"] for one in listed if one["JobVersion"] == job["Version"] and is_live(one))
         if newest and newest <= healthy:
-            redeployment.evaluate(api, job_id, namespace)
+            stands = _evaluate(api, job_id, namespace, newest) and stands
     return stands
+
+
+def _evaluate(api: NomadApi, job_id: str, namespace: str, newest: frozenset[str]) -> bool:
+    """Asks for the next client, for all waits of this process once; returns False where the token may not."""
+    with _ASKING:
+        known, since = _ASKED.get((namespace, job_id), (None, Stopwatch()))
+        if known == newest and since.seconds < _ASK_AGAIN_S:
+            return True
+        _ASKED[namespace, job_id] = newest, Stopwatch()
+    try:
+        redeployment.evaluate(api, job_id, namespace)
+    except NomadApiError as error:
+        if error.status != 403:
+            raise
+        return False
+    return True
 
 
 def _is_healthy(info: Mapping[str, Any] | None) -> bool:

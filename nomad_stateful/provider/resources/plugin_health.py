@@ -101,8 +101,8 @@ class PluginHealth(OnlyInState, OnCluster, DeclaredResource):
         limit_s = ctx.timeout_s or inputs["timeoutS"]
         progress = Progress(ctx, limit_s)
         zone_of_node = Zones(api)
-        health, plugin = Health(), None
-        is_slow = False
+        health, plugin, missing = Health(), None, list[str]()
+        is_slow, behind = False, 0
         for plugin in watch(progress, api, plugin_path(inputs["pluginId"])):
             # Right after a change of the plugin's jobs, what is healthy still is the version before.
             older = plugin_versions.outdated(api, plugin or {})
@@ -117,6 +117,9 @@ class PluginHealth(OnlyInState, OnCluster, DeclaredResource):
                     where = ", ".join(sorted(lost))
                     ctx.log("warning", f"{where} is not waited for: no Nomad client there is ready, so nothing can be")
             stands = bool(older) and plugin_versions.go_on(api, plugin or {}, older)
+            if stands and len(older) < behind:
+                progress.restart()
+            behind = len(older)
             if older and (missing or stands):
                 missing.append(f"{len(older)} of an older version of its jobs")
             if not missing:
@@ -125,7 +128,9 @@ class PluginHealth(OnlyInState, OnCluster, DeclaredResource):
                 is_slow = True
                 _deploy_again(ctx, api, inputs["pluginId"])
             progress.report(f"waiting for CSI plugin {inputs['pluginId']}: {'; '.join(missing)}")
-        raise ProviderError(_deadline_message(api, inputs, limit_s, health, plugin))
+        raise ProviderError(
+            _deadline_message(api, inputs, limit_s, f"{'; '.join(missing)} ({health.counts()})", plugin)
+        )
 
 
 def _deploy_again(ctx: Context, api: NomadApi, plugin_id: str) -> None:
@@ -159,12 +164,11 @@ def _outputs(health: Health) -> Props:
 
 
 def _deadline_message(
-    api: NomadApi, inputs: Props, limit_s: float, health: Health, plugin: dict[str, object] | None
+    api: NomadApi, inputs: Props, limit_s: float, missing: str, plugin: dict[str, object] | None
 ) -> str:
-    missing = "; ".join(health.missing(inputs["controllers"], inputs["zones"]))
     details = "".join(f"\n  {line}" for line in csi_diagnosis.diagnose(api, inputs["pluginId"], plugin))
     return (
-        f"CSI plugin {inputs['pluginId']} is not healthy after {limit_s:.0f} s: {missing} ({health.counts()}).{details}"
+        f"CSI plugin {inputs['pluginId']} is not healthy after {limit_s:.0f} s: {missing}.{details}"
         f"\nSee `nomad plugin status -verbose {inputs['pluginId']}` and `nomad alloc logs -stderr <allocation>`, "
         "fix the cause, and run the same command again; a slow start needs a larger timeoutS"
     )

@@ -101,17 +101,35 @@ def test_after_a_failed_deployment_each_further_client_takes_an_evaluation(
     nomad.put("job/ebs-jobs/deployment", {"JobVersion": 1, "Status": "failed"})
     nomad.put("nodes", [{"ID": "client", "Status": "ready", "SchedulingEligibility": "eligible"}])
     have(2, 1, 1, healthy=False)
-    thread, outcome = in_background(lambda: plugin.create(TYPE, inputs))
+    # As one for each zone and one for the whole plugin.
+    waits = [in_background(lambda: plugin.create(TYPE, inputs)) for _ in range(2)]
     plugin.engine.wait_for("no healthy node plugin in a; 2 of an older version of its jobs")
     assert nomad.sent("job/ebs-jobs/evaluate") == [], "one after the other"
     for left in ([2, 1, 1], [2, 2, 1]):
         asked = len(nomad.sent("job/ebs-jobs/evaluate"))
         have(*left)
         eventually(partial(evaluated, asked), 20, "an evaluation")
-    assert not outcome
+    assert len(nomad.sent("job/ebs-jobs/evaluate")) == 2, "once for each client"
     have(2, 2, 2)
-    thread.join(30)
-    assert outcome[0]["nodesHealthy"] == 3
+    for thread, outcome in waits:
+        thread.join(30)
+        assert outcome[0]["nodesHealthy"] == 3
+
+
+def test_a_roll_out_that_the_token_may_not_go_on_with_is_not_waited_for(
+    nomad: FakeNomad, plugin: PluginProcess
+) -> None:
+    """As that of another stack's plugin."""
+    body = of_version(2, zones=["a", "a"])
+    body["Allocations"][1]["JobVersion"] = 1
+    live = {"DesiredStatus": "run", "ClientStatus": "running"}
+    nomad.put("job/ebs-jobs", JOB)
+    nomad.put("job/ebs-jobs/deployment", {"JobVersion": 1, "Status": "failed"})
+    nomad.put("job/ebs-jobs/allocations", [stub | live for stub in body["Allocations"]])
+    nomad.put("nodes", [{"ID": "client", "Status": "ready", "SchedulingEligibility": "eligible"}])
+    nomad.put("plugin/csi/ebs", body)
+    nomad.refuse("job/ebs-jobs/evaluate", 403, "Permission denied")
+    assert plugin.create(TYPE, INPUTS | {"zones": ["a"]})["nodesHealthy"] == 1
 
 
 def test_a_client_that_keeps_the_version_before_counts(nomad: FakeNomad, plugin: PluginProcess) -> None:
