@@ -253,9 +253,9 @@ def _warn_of_earlier(volume: ZonalVolume, made: aws.ebs.Volume) -> None:
         earlier = [f"{key} {read[key]}" for key, value in wanted.items() if value is not None and read[key] != value]
         if earlier and not pulumi.runtime.is_dry_run():
             pulumi.log.warn(
-                f"EC2 was still changing volume {volume['name']} when the aws provider read it: the state has "
-                f"{', '.join(earlier)}. Run `pulumi refresh` before the next update, which would ask EC2 for the same "
-                "change again, and EC2 takes it only hours later",
+                f"EC2 was still changing volume {volume['name']} when the aws provider read it, or --target left it "
+                f"out: the state has {', '.join(earlier)}. Run `pulumi refresh` before the next update, which would "
+                "ask EC2 for the same change again, and EC2 takes it only hours later",
                 made,
             )
 

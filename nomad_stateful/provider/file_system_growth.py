@@ -78,7 +78,7 @@ def _grows_mounted(api: NomadApi, volume: Props) -> bool:
 def _refused(what: str, reason: str) -> str:
     return (
         f"{what}, but its file system could not be asked to grow while it is mounted: {reason}\nNothing was restarted. "
-        "Fix the cause and run the same command again. With growth: restart on the volume its consumer is restarted "
+        "Fix the cause and run `pulumi up --refresh`. With growth: restart on the volume its consumer is restarted "
         "instead, and the driver grows the file system while mounting it"
     )
 
@@ -95,6 +95,6 @@ def _refused_by_node(what: str, reason: str) -> str:
         f"{what}, but the client refused to grow its file system while it is mounted: {reason}\n{cause}Nothing was "
         "restarted, and the job goes on with the old size. Until the file system has grown the job must not be "
         "restarted, moved or drained: the driver grows a mounted file system only, and would refuse to mount this one "
-        f"again. {fix}, and run the same command again. For a job that is down: docs/runbook.md, "
+        f"again. {fix}, and run `pulumi up --refresh`. For a job that is down: docs/runbook.md, "
         "'Could not resize volume'"
     )

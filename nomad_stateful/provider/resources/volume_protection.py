@@ -13,11 +13,12 @@ from nomad_stateful.plugin_server.plugin import UNKNOWN, Checked, CheckFailure, 
 from nomad_stateful.plugin_server.values import Unknown, contains_unknown
 from nomad_stateful.provider.account import ResourceInAccount
 from nomad_stateful.provider.kept_file_system import KeptFileSystem, grows, restart_id
-from nomad_stateful.schema.volumes import GROWN_WITHIN_S, VolumeProtectionProperties
+from nomad_stateful.schema.volumes import VolumeProtectionProperties
 from nomad_stateful.waiting import Context, Pending, Progress
 
 _ONCE = ("earlierSizeGib", "earlierRestartId")
 _POLL_S = 1.0
+_MODIFIED_WITHIN_S = 600
 
 
 class VolumeProtection(ResourceInAccount):
@@ -115,10 +116,11 @@ class VolumeProtection(ResourceInAccount):
                 return Pending(what, str(error))
             return Pending(what) if state == "modifying" else state
 
-        found = Progress(ctx, GROWN_WITHIN_S).wait(look, _POLL_S)
+        found = Progress(ctx, _MODIFIED_WITHIN_S).wait(look, _POLL_S)
         if isinstance(found, Pending):
             raise ProviderError(
-                f"{found}: not after {GROWN_WITHIN_S} s. Run the same command again: it goes on waiting"
+                f"{found}: not after {_MODIFIED_WITHIN_S} s. Once `aws ec2 describe-volumes-modifications --volume-ids "
+                f"{volume_id}` does not say modifying any more, run `pulumi up --refresh`"
             )
         if found == "failed":
             raise ProviderError(

@@ -149,7 +149,7 @@ def test_a_file_system_grows_once_ec2_has_changed_the_volume(nomad: FakeNomad) -
 def test_a_volume_that_does_not_get_its_size_fails_the_update(
     nomad: FakeNomad, change: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(volume_protection, "GROWN_WITHIN_S", 0)
+    monkeypatch.setattr(volume_protection, "_MODIFIED_WITHIN_S", 0)
     with pytest.raises(ProviderError, match=said):
         protection(nomad.api, change).update(Impatient(), "vol-1", checked(), checked(), checked(sizeGib=2))
     assert registered(nomad) == []
