@@ -48,10 +48,11 @@ def newest_success(api: NomadApi, job_id: str, namespace: str) -> float | None:
     return _newest_success(api, _runs(api, job_id, namespace), namespace)
 
 
-def succeeded(api: NomadApi, job_id: str, namespace: str) -> Iterator[str]:
-    """Yields the ids of the runs that succeeded, the newest first, as far as Nomad has them."""
-    for stub in _successes(api, _runs(api, job_id, namespace), namespace):
-        yield str(stub["ID"])
+def outcomes(api: NomadApi, job_id: str, namespace: str) -> dict[str, bool]:
+    """Returns whether each run succeeded, the newest first, by the ids of those that Nomad has."""
+    stubs = sorted(_runs(api, job_id, namespace), key=_launched, reverse=True)
+    done = {stub["ID"] for stub in _successes(api, stubs, namespace)}
+    return {str(stub["ID"]): stub["ID"] in done for stub in stubs}
 
 
 def _runs(api: NomadApi, job_id: str, namespace: str) -> list[Json]:

@@ -1,8 +1,8 @@
 """A dump in S3, as a drill restores it: which one, and whether a run of the stack made it."""
 
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import timedelta
 
 from nomad_stateful.databases.dumps import begun, is_dump, launched, stem
 from nomad_stateful.databases.operations import operations
@@ -10,7 +10,7 @@ from nomad_stateful.ebs.ec2_client import AwsPlace
 from nomad_stateful.ebs.volumes import EbsVolumes
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import job_path
-from nomad_stateful.nomad.periodic_runs import succeeded
+from nomad_stateful.nomad.periodic_runs import outcomes
 from nomad_stateful.operate.drill import job as jobs
 from nomad_stateful.operate.drill.model import LATEST, DrillError, Dump, Json, Options, Scratch, Target
 from nomad_stateful.operate.drill.report import Report
@@ -20,8 +20,6 @@ from nomad_stateful.operate.stack import DatabaseOutputs
 _GIB = 1 << 30
 _CLOCKS = timedelta(minutes=5)
 """How far clocks may be apart."""
-_REMEMBERED = timedelta(hours=4)
-"""For how long Nomad remembers a run, by default (job_gc_threshold)."""
 
 
 def restore_job(server: DatabaseOutputs | None, nomad: NomadApi, target: Target) -> tuple[str, Json]:
@@ -49,24 +47,23 @@ def restore_job(server: DatabaseOutputs | None, nomad: NomadApi, target: Target)
     return str(backup["job"]), job
 
 
-def made(server: DatabaseOutputs | None, nomad: NomadApi) -> Iterator[str]:
-    """Yields the names of the dumps whose runs succeeded, the newest first, as far as Nomad remembers.
+def made(server: DatabaseOutputs | None, nomad: NomadApi) -> dict[str, bool]:
+    """Returns whether its run succeeded, by the names of the dumps, the newest first, as far as Nomad remembers.
 
-    Such a run has read its copy back, and no copy is overwritten.
+    A run that did has read its copy back, and no copy is overwritten.
     """
     if server is None or not server.backup:
-        return
+        return {}
     ending = operations(server.kind.name).drill.dump_ending
-    for run in succeeded(nomad, str(server.backup["job"]), server.namespace):
-        if moment := launched(run):
-            yield f"{stem(moment)}.{ending}"
+    runs = outcomes(nomad, str(server.backup["job"]), server.namespace)
+    return {f"{stem(moment)}.{ending}": ended for run, ended in runs.items() if (moment := launched(run))}
 
 
-def choose(job: Json, aws: AwsPlace, options: Options, report: Report, known: Iterable[str]) -> Dump | None:
+def choose(job: Json, aws: AwsPlace, options: Options, report: Report, runs: Mapping[str, bool]) -> Dump | None:
     """Notes the dump in the report, and returns it; None where there is none at all.
 
-    The latest is the newest of the known ones, which runs of the stack have made. Without any the newest name is
-    drilled, with a note: whoever may write to S3 can give a name of any time. It is red where Nomad would know its run.
+    The latest is the newest that a run of the stack has made. Without any the newest name is drilled, with a note:
+    whoever may write to S3 can give a name of any time. It is red where Nomad has runs of before, and none of it.
     Raises DrillError where the named one is not there, and botocore's errors.
     """
     [group] = job["TaskGroups"]
@@ -83,7 +80,7 @@ def choose(job: Json, aws: AwsPlace, options: Options, report: Report, known: It
         names = ", ".join(sorted(found)) or "none"
         raise DrillError(f"there is no dump {options.dump} in {report.dumps}; these are there: {names}")
     wanted = there if is_latest else [options.dump]
-    own = next((name for name in known if name in wanted), "")
+    own = next((name for name, succeeded in runs.items() if succeeded and name in wanted), "")
     newest = max(wanted, default="")
     report.backup = dump = found.get(own or newest)
     if dump is None or own == newest:
@@ -91,9 +88,9 @@ def choose(job: Json, aws: AwsPlace, options: Options, report: Report, known: It
     unknown = f"Nomad has no successful run of {report.dump_job} that made {newest}: only its name says whose it is"
     if own and is_latest:
         report.notes.append(f"{unknown}, so {own} is the latest")
-    elif is_latest and datetime.now(UTC) - dump.taken < _REMEMBERED:
+    elif is_latest and newest not in runs and min(runs, default=newest) < newest:
         report.wrong(
-            f"{unknown}, and Nomad has not forgotten the runs of its time",
+            f"{unknown}, and Nomad has earlier runs still",
             f"see who put it there (CloudTrail's data events); {report.dump_now}. Where no dump can be made, drill a "
             f"dump by its name (--dump {newest})",
         )

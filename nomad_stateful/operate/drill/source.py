@@ -60,8 +60,7 @@ class Sources:
     def _dump(self, options: Options, report: Report) -> Source | None:
         report.dump_job, restore = dumps.restore_job(self.server, self.nomad, self.target)
         report.dump_namespace = self.server.namespace if self.server else "default"
-        known = dumps.made(self.server, self.nomad)
-        found = dumps.choose(restore, self.aws, options, report, known)
+        found = dumps.choose(restore, self.aws, options, report, dumps.made(self.server, self.nomad))
         if found is None:
             return None
         return Source(

@@ -223,10 +223,10 @@ def test_where_nomad_has_forgotten_the_runs_the_newest_name_is_drilled_with_a_no
 
 
 def test_a_name_of_now_that_no_run_has_made_is_drilled_and_red(bench: drills.Bench, nomad: Nomad) -> None:
-    nomad.runs = {}
+    nomad.runs = {OLD: ended(1)}
     now = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.sql.gz"
     s3().put_object(Bucket=BUCKET, Key=PREFIX + now, Body=b"an old dump", Metadata={"sha256": "its own"})
-    with pytest.raises(DrillError, match=rf"that made {now}: only its name says .* has not forgotten .*CloudTrail"):
+    with pytest.raises(DrillError, match=rf"that made {now}: only its name says .* has earlier runs still.*CloudTrail"):
         drill(bench)
     said = bench.said()
     assert (said["ok"], said["dump"]["name"], len(said["tables"])) == (False, now, 2)
