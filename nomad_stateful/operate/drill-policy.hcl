@@ -1,5 +1,5 @@
-# What a token has to be allowed that only drills (`nomad-stateful drill`), in CI for instance: docs/ci.md. With another
-# namespace in the stack's placement, give the first block that name.
+# What a token has to be allowed that only drills (`nomad-stateful drill`), in CI for instance: docs/ci.md. docs/guide.md
+# fills in another namespace.
 #
 # `submit-job`, also in the namespace `drill` alone, is as good as root on every client that may run its jobs:
 # docs/guide.md, Nomad's tokens.

@@ -1,5 +1,5 @@
 # What an operator's token may do beyond the program's: drain clients, read logs and files of tasks, stop allocations and
-# jobs, dispatch restores. With another namespace in the stack's placement, give this block that namespace's name.
+# jobs, dispatch restores. docs/guide.md fills in another namespace.
 # Nomad shows a token only the allocations of namespaces that it may read. `nomad-stateful drain` of a client that also runs
 # consumers of volumes in other namespaces needs such a block (alloc-lifecycle, csi-read-volume, read-job) for each.
 #

@@ -1,6 +1,5 @@
 # What the failover watch may do in Nomad, by the identity of its own job:
-#   nomad acl policy apply -namespace default -job failover nomad-stateful-failover nomad_stateful/program/failover-policy.hcl
-# With another namespace in the stack's placement, or another failover.jobId, name those.
+# docs/failover.md applies it, and fills in another namespace or failover.jobId.
 
 namespace "default" {
   capabilities = [

@@ -1,6 +1,5 @@
 # What the Pulumi program's token has to be allowed: to run jobs and register volumes in its namespace, hand them secrets,
-# and read the state of nodes and plugins. With another namespace in the stack's placement, give this block that
-# namespace's name.
+# and read the state of nodes and plugins. docs/guide.md fills in another namespace.
 #
 # It is no small permission: clients must allow privileged containers and docker's volumes, and with those whoever may
 # submit a job is root on every client that the namespace's jobs may run on. So a namespace and a node pool of its own:
