@@ -122,7 +122,11 @@ load() {
 # other words.
 as_dumped() {
   if [ "$from" = "$into" ]; then
-    pg_dump --no-password --format=custom --schema-only --quote-all-identifiers --no-tablespaces --no-subscriptions --file=made
+    # From 17 on a login may have a trigger, whose function is not compared yet.
+    untriggered=
+    [ "$into" -lt 17 ] || untriggered="-c event_triggers=off"
+    PGOPTIONS="$PGOPTIONS $untriggered" pg_dump --no-password --format=custom --schema-only --quote-all-identifiers \
+      --no-tablespaces --no-subscriptions --file=made
     schema "$1.dump" >wanted
     differs=$(schema made | diff wanted - | sed -n 2p)
   else

@@ -419,6 +419,9 @@ ATTACKS = {
     "a line like a command of psql": IN_A_COMMENT.format("\\\\restrict"),
     "a function of the superuser": "DROP FUNCTION theirs.admin(); CREATE FUNCTION theirs.admin() RETURNS text "
     "LANGUAGE sql SECURITY DEFINER AS 'SELECT rolpassword FROM pg_catalog.pg_authid'",
+    "the function of a login trigger": "DROP FUNCTION theirs.told(); EXECUTE E'CREATE FUNCTION theirs.told() RETURNS "
+    "event_trigger LANGUAGE plpgsql AS ''BEGIN IF current_user = ''''postgres'''' THEN ALTER ROLE app SUPERUSER; "
+    "END IF; END'''",
     "a trigger on its table": "CREATE TRIGGER more BEFORE INSERT ON public.own FOR EACH ROW "
     "EXECUTE FUNCTION public.mark()",
     "a setting of the database": "EXECUTE format('ALTER DATABASE %I SET search_path TO evil', current_database())",
@@ -432,6 +435,8 @@ def test_what_a_users_code_changes_while_a_restore_runs_comes_into_no_database(d
     dumps.shop(
         "CREATE FUNCTION theirs.admin() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$/* of\n*/ SELECT 'mine' $$"
     )
+    dumps.shop("CREATE FUNCTION theirs.told() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'")
+    dumps.shop("CREATE EVENT TRIGGER tells ON login EXECUTE FUNCTION theirs.told()")
     dumps.shop("CREATE TABLE own (t text)")
     dumps.app(
         "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN "
@@ -443,6 +448,7 @@ def test_what_a_users_code_changes_while_a_restore_runs_comes_into_no_database(d
     known = ("SELECT pg_get_functiondef('theirs.admin'::regproc)", OBJECTS["settings"], OBJECTS["database"])
     before = [dumps.shop(statement) for statement in known]
     restored = dumps.restore()
+    assert dumps.server.query("SELECT rolname FROM pg_roles WHERE rolsuper") == [("postgres",)]
     assert [dumps.shop(statement) for statement in known] == before
     assert dumps.shop("SELECT tgname FROM pg_trigger WHERE tgrelid = 'own'::regclass") == []
     if "the database" not in attack:
