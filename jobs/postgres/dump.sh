@@ -2,11 +2,13 @@
 # Dumps every database of a server onto a volume, and keeps the newest KEEP dumps.
 # DUMPS is the volume's folder, PGSERVICEFILE says who logs in where; with S3, another task uploads what this one makes.
 #
-# A dump is a tar: sums, the server's version, the names of the databases, and of the database on line N of those
-# N.dump, which pg_dump made, N.roles, which it names, and N.owners, the statements that say who owns what.
+# A dump is a tar: sums, the server's version, how values show, the names of the databases, and of the database on line N
+# of those N.dump, which pg_dump made, N.roles, which it names, and N.owners, the statements that say who owns what.
 set -euf
 umask 077
-export LC_ALL=C PGOPTIONS="-c search_path=pg_catalog -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
+# Whatever a database sets: a restore compares the text, where these settings are not made yet.
+showing="-c TimeZone=UTC -c bytea_output=hex -c standard_conforming_strings=on"
+export LC_ALL=C PGOPTIONS="-c search_path=pg_catalog -c statement_timeout=0 -c idle_in_transaction_session_timeout=0 $showing"
 fail() { echo "$*" >&2; exit 1; }
 grep -q '^host=.' "$PGSERVICEFILE" || fail "no such service is registered now"
 ask() { psql --no-psqlrc --quiet --no-password --tuples-only --no-align --set=ON_ERROR_STOP=1 "$@"; }
@@ -36,6 +38,8 @@ trap 'rm -rf "$partial"' EXIT
 lines() { pg_restore --schema-only --file=- "$@" | grep -v -e ^-- -e '^\\\(un\)*restrict ' | sort; }
 
 dump_database() {
+  PGCLIENTENCODING=$(PGCLIENTENCODING="" ask --command="SHOW server_encoding")
+  export PGCLIENTENCODING
   pg_dump --no-password --format=custom --quote-all-identifiers --no-tablespaces --no-subscriptions \
     --lock-wait-timeout=600000 --file="$1.dump"
   # Read back to its end.
@@ -58,6 +62,7 @@ dump_database() {
 }
 
 ask --command="SHOW server_version_num" >version
+printf '%s\n' "$showing" >showing
 printf '%s\n' "$databases" >databases
 number=0
 while IFS= read -r PGDATABASE; do

@@ -217,6 +217,18 @@ def test_a_dump_of_a_newer_major_version_is_refused(dumps: Dumps) -> None:
 
 
 @pytest.mark.nightly
+def test_a_dump_of_an_earlier_release_is_restored(dumps: Dumps) -> None:
+    before = dumps.objects()
+    assert dumps.dump().returncode == 0
+    [name] = dumps.names
+    content = (dumps.folder / name).read_bytes()
+    (dumps.folder / name).write_bytes(with_members(content, lambda members: members.pop("showing"), summed=True))
+    restored = dumps.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert dumps.objects() == before
+
+
+@pytest.mark.nightly
 def test_code_of_an_account_runs_neither_as_the_superuser_nor_as_the_backup_account(dumps: Dumps) -> None:
     dumps.app("CREATE TABLE ran (who text, session text, super bool)")
     record = "INSERT INTO public.ran SELECT current_user, session_user, rolsuper OR rolbypassrls FROM pg_roles "
@@ -570,6 +582,34 @@ def test_a_comment_and_a_setting_of_a_database_have_lines_of_any_kind(dumps: Dum
         (text,)
     ]
     assert (dumps.shop(OBJECTS["settings"]), dumps.shop(OBJECTS["database"])) == (settings, database)
+
+
+SHOWS = (
+    "client_encoding = 'LATIN1'",
+    "TimeZone = 'Asia/Kolkata'",
+    "bytea_output = 'escape'",
+    "standard_conforming_strings = off",
+)
+
+
+@pytest.mark.parametrize("setting", SHOWS)
+def test_a_dump_shows_values_alike_whatever_its_database_sets(dumps: Dumps, setting: str) -> None:
+    dumps.app(
+        "CREATE TABLE \"café\" (at timestamptz, b bytea DEFAULT '\\x00ff', t text DEFAULT 'a\\b') "
+        "PARTITION BY RANGE (at)"
+    )
+    bounds = "FROM ('2026-01-01 00:00+00') TO ('2027-01-01 00:00+00')"
+    dumps.app(f'CREATE TABLE part PARTITION OF "café" FOR VALUES {bounds}')
+    dumps.app("INSERT INTO part (at) VALUES ('2026-07-01 00:00+00')")
+    rows = "SELECT at, encode(b, 'hex'), t FROM \"café\""
+    before = dumps.shop(rows)
+    dumps.app(f"ALTER DATABASE shop SET {setting}")
+    settings = dumps.shop(OBJECTS["settings"])
+    dumped = dumps.dump()
+    assert dumped.returncode == 0, dumped.stderr
+    restored = dumps.restore()
+    assert restored.returncode == 0, restored.stderr
+    assert (dumps.shop(rows), dumps.shop(OBJECTS["settings"])) == (before, settings)
 
 
 @pytest.mark.nightly
