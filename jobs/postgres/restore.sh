@@ -106,7 +106,9 @@ load() {
     *.loader) set -- "$1" "$conf" --no-owner ;;
     *) set -- "$1" "$PGSERVICEFILE" ;;
     esac
-    PGSERVICEFILE=$2 pg_restore --no-password --exit-on-error ${3:+"$3"} --use-list="$run_of" --dbname="$PGDATABASE" "$1.dump"
+    # An archive has tablespaces, whatever pg_dump was told.
+    PGSERVICEFILE=$2 pg_restore --no-password --exit-on-error --no-tablespaces ${3:+"$3"} --use-list="$run_of" \
+      --dbname="$PGDATABASE" "$1.dump"
     rm "$run_of"
   done
   let_out
@@ -138,7 +140,7 @@ as_dumped() {
 # what differs is before its first SET and in the last two.
 schema() {
   entries "$1" | grep -v -E '^[0-9]+; [0-9]+ [0-9]+ MATERIALIZED VIEW DATA ' >schema
-  pg_restore --schema-only --use-list=schema --file=- "$1" | sed '1,/^SET /d' | sed '$d' | sed '$d'
+  pg_restore --schema-only --no-tablespaces --use-list=schema --file=- "$1" | sed '1,/^SET /d' | sed '$d' | sed '$d'
 }
 
 # What makes the database with the number $1, and its owner, settings, comment and privileges. Whatever a list says,

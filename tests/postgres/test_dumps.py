@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from os import chown
 from pathlib import Path
 from typing import Any
 
@@ -610,6 +611,26 @@ def test_a_dump_shows_values_alike_whatever_its_database_sets(dumps: Dumps, sett
     restored = dumps.restore()
     assert restored.returncode == 0, restored.stderr
     assert (dumps.shop(rows), dumps.shop(OBJECTS["settings"])) == (before, settings)
+
+
+def test_a_table_in_a_tablespace_is_restored_without_it(dumps: Dumps) -> None:
+    folder = dumps.server.place.root / "srv/tablespace"
+    folder.mkdir()
+    chown(folder, 999, 999)
+    dumps.server.query("CREATE TABLESPACE fast LOCATION '/srv/tablespace'")
+    try:
+        dumps.server.query("GRANT CREATE ON TABLESPACE fast TO app")
+        dumps.app("CREATE TABLE placed (i int PRIMARY KEY USING INDEX TABLESPACE fast) TABLESPACE fast")
+        dumps.app("INSERT INTO placed VALUES (1)")
+        dumped = dumps.dump()
+        assert dumped.returncode == 0, dumped.stderr
+        restored = dumps.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert dumps.shop("SELECT i, tablespace FROM placed, pg_tables WHERE tablename = 'placed'") == [(1, None)]
+        assert dumps.shop("SELECT tablespace FROM pg_indexes WHERE tablename = 'placed'") == [(None,)]
+    finally:
+        dumps.server.query("DROP DATABASE shop WITH (FORCE)")
+        dumps.server.query("DROP TABLESPACE fast")
 
 
 @pytest.mark.nightly
