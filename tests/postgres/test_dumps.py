@@ -407,6 +407,7 @@ def test_objects_of_the_superuser_and_of_any_name_are_restored(dumps: Dumps) -> 
     dumps.app("COMMENT ON TABLE orders IS E'two\nlines'")
     dumps.app('CREATE TABLE "x"" OWNER TO ""y" (i serial)')
     dumps.app("GRANT SELECT ON orders TO report")
+    dumps.shop("ALTER SCHEMA public OWNER TO app")
     known = (
         "SELECT nspname, nspowner::regrole::text FROM pg_namespace ORDER BY 1",
         "SELECT relname, relowner::regrole::text, relacl::text FROM pg_class WHERE relkind IN ('r', 'S') ORDER BY 1",
@@ -467,6 +468,64 @@ def test_what_a_users_code_changes_while_a_restore_runs_comes_into_no_database(d
     if "the database" not in attack:
         assert restored.returncode != 0
         assert "what was made is not sure to be what was dumped" in restored.stderr
+
+
+RISES = (
+    (
+        "CREATE FUNCTION rises() RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF current_user = 'postgres' THEN "
+        "ALTER ROLE app SUPERUSER; END IF; END $$"
+    ),
+    (
+        "CREATE FUNCTION evil(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS "
+        "'BEGIN PERFORM public.rises(); RETURN $1; END'"
+    ),
+    (
+        "CREATE OR REPLACE FUNCTION is_fine(what bytea) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN "
+        "IF current_user LIKE 'nomad-stateful-%' AND what = 'a' THEN CREATE INDEX ON public.own (public.evil(t)); "
+        "INSERT INTO public.own SELECT n::text FROM generate_series(1, 500) n; END IF; RETURN true; END $$"
+    ),
+)
+
+
+def held_once_handed_over(dumps: Dumps, ended: threading.Event) -> None:
+    """Holds a restore whose superuser owns the table, until the server has counted that table's rows."""
+    while not ended.wait(0.02):
+        for name in [name for name in databases(dumps) if name.startswith("nomad-stateful-")]:
+            with suppress(pg8000.dbapi.Error, OSError), closing(dumps.server.session(database=name)) as session:
+                cursor = session.cursor()
+                session.autocommit = False
+                cursor.execute("LOCK public.own IN ACCESS SHARE MODE")
+                cursor.execute("SELECT FROM pg_tables WHERE tablename = 'own' AND tableowner = 'postgres'")
+                if cursor.rowcount != 1:
+                    continue
+                cursor.execute("LOCK public.orders IN ACCESS EXCLUSIVE MODE")
+                counted = "SELECT last_autoanalyze FROM pg_stat_user_tables WHERE relname = 'own'"
+                while not ended.wait(0.1) and dumps.server.query(counted, database=name) == [(None,)]:
+                    pass
+
+
+def test_no_owner_has_what_a_users_code_made_while_a_restore_runs(dumps: Dumps) -> None:
+    """The server calls an index by itself, with the rights of who owns its table."""
+    dumps.shop("CREATE TABLE own (t text)")
+    for statement in RISES:
+        dumps.app(statement)
+    assert dumps.dump().returncode == 0
+    dumps.server.query("ALTER SYSTEM SET autovacuum_naptime = 1")
+    dumps.server.query("SELECT pg_reload_conf()")
+    ended = threading.Event()
+    holds = threading.Thread(target=held_once_handed_over, args=(dumps, ended))
+    holds.start()
+    try:
+        restored = dumps.restore()
+        assert restored.returncode != 0
+        assert "what was made is not sure to be what was dumped" in restored.stderr
+        assert dumps.server.query("SELECT rolname FROM pg_roles WHERE rolsuper") == [("postgres",)]
+    finally:
+        ended.set()
+        holds.join()
+        dumps.server.query("ALTER ROLE app NOSUPERUSER")
+        dumps.server.query("ALTER SYSTEM RESET ALL")
+        dumps.server.query("SELECT pg_reload_conf()")
 
 
 class Intruder(threading.Thread):
