@@ -88,10 +88,10 @@ class Server:
             cursor.execute(statement)
             return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
-    def session(self, user: str = "postgres", password: str = PASSWORD, database: str = "postgres") -> Any:
+    def session(self, user: str = "postgres", password: str = PASSWORD, database: str = "postgres", **more: Any) -> Any:
         """Returns a session that commits each statement."""
         where = {"host": "127.0.0.1", "port": self.place.port, "timeout": 30}
-        connection = pg8000.dbapi.connect(user, password=password, database=database, **where)
+        connection = pg8000.dbapi.connect(user, password=password, database=database, **where, **more)
         connection.autocommit = True
         return connection
 

@@ -573,12 +573,8 @@ class Intruder(threading.Thread):
                     self.did.append(database)
 
 
-@pytest.mark.parametrize("other", ["accounts", "stock"])
-def test_who_logs_in_as_a_role_of_a_restore_reaches_no_database_that_is_whole(dumps: Dumps, other: str) -> None:
-    """Neither another's that was loaded before, nor its own after the load."""
-    dumps.server.query("CREATE ROLE bob LOGIN PASSWORD 'b'")
-    dumps.server.query(f"CREATE DATABASE {other} OWNER bob")
-    dumps.server.query("CREATE TABLE money AS SELECT 7 AS i", user="bob", password="b", database=other)
+def been_in(dumps: Dumps) -> None:
+    """Has code of an account give the restore's role a password, and wait for its user to log in."""
     in_a_restore = "LANGUAGE plpgsql AS $$ BEGIN IF current_user LIKE 'nomad-stateful-%' THEN"
     dumps.app(
         f"CREATE FUNCTION gives(i int) RETURNS bool {in_a_restore} "
@@ -592,6 +588,15 @@ def test_who_logs_in_as_a_role_of_a_restore_reaches_no_database_that_is_whole(du
     for name, function in (("a", "gives"), ("b", "waits")):
         dumps.app(f"CREATE TABLE {name} (i int CHECK (public.{function}(i)))")
         dumps.app(f"INSERT INTO {name} VALUES (1)")
+
+
+@pytest.mark.parametrize("other", ["accounts", "stock"])
+def test_who_logs_in_as_a_role_of_a_restore_reaches_no_database_that_is_whole(dumps: Dumps, other: str) -> None:
+    """Neither another's that was loaded before, nor its own after the load."""
+    dumps.server.query("CREATE ROLE bob LOGIN PASSWORD 'b'")
+    dumps.server.query(f"CREATE DATABASE {other} OWNER bob")
+    dumps.server.query("CREATE TABLE money AS SELECT 7 AS i", user="bob", password="b", database=other)
+    been_in(dumps)
     dumped = dumps.dump()
     assert dumped.returncode == 0, dumped.stderr
     intruder = Intruder(dumps)
@@ -610,6 +615,56 @@ def test_who_logs_in_as_a_role_of_a_restore_reaches_no_database_that_is_whole(du
         intruder.end()
         dumps.server.query(f"DROP DATABASE {other} WITH (FORCE)")
         dumps.server.query("DROP ROLE bob")
+        dumps.server.query("DROP ROLE IF EXISTS been_in")
+
+
+DELAY_S = 20
+IN_ITS_DELAY = (
+    "SELECT pid FROM pg_locks l JOIN pg_database d ON objid = d.oid AND classid = 'pg_database'::regclass "
+    "WHERE datname LIKE 'nomad-stateful-%' AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND "
+    "a.datname = d.datname)"
+)
+
+
+def late_log_in(dumps: Dumps, ended: threading.Event, did: list[str]) -> None:
+    """Logs in as a restore's role, which the server lists only after a delay, and works then."""
+    options = {"startup_params": {"options": f"-c post_auth_delay={DELAY_S}"}}
+    while not ended.wait(0.05):
+        for name in [name for name in databases(dumps) if name.startswith("nomad-stateful-")]:
+            with (
+                suppress(pg8000.dbapi.Error, OSError),
+                closing(dumps.server.session(name, "known", name, **options)) as one,
+            ):
+                one.cursor().execute("SELECT 1")
+                did.append(name)
+
+
+def test_who_logs_in_as_a_role_of_a_restore_with_a_delay_is_out_as_well(dumps: Dumps) -> None:
+    been_in(dumps)
+    assert dumps.dump().returncode == 0
+    ended = threading.Event()
+    did: list[str] = []
+    logs_in = threading.Thread(target=late_log_in, args=(dumps, ended, did))
+
+    def tells() -> None:
+        while not ended.wait(0.05):
+            if dumps.server.query(IN_ITS_DELAY):
+                dumps.server.query("CREATE ROLE been_in")
+                return
+
+    tells_it = threading.Thread(target=tells)
+    logs_in.start()
+    tells_it.start()
+    try:
+        restored = dumps.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert dumps.server.query("SELECT rolname FROM pg_roles WHERE rolname = 'been_in'") == [("been_in",)]
+        assert did == []
+        assert not [name for name in (*databases(dumps), *roles(dumps)) if name.startswith("nomad-stateful-")]
+    finally:
+        ended.set()
+        logs_in.join()
+        tells_it.join()
         dumps.server.query("DROP ROLE IF EXISTS been_in")
 
 
