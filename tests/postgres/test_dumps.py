@@ -217,6 +217,44 @@ def test_a_dump_of_a_newer_major_version_is_refused(dumps: Dumps) -> None:
     assert f"{name} is from PostgreSQL 19, and the server is of 18: nothing is changed" in restored.stderr
 
 
+OWNED_BY_DBA = {
+    "a function": ["CREATE FUNCTION own() RETURNS int LANGUAGE sql AS 'SELECT 1'", "ALTER FUNCTION own() OWNER TO dba"],
+    "a table": ["CREATE TABLE own (t text)", "ALTER TABLE own OWNER TO dba"],
+    "an event trigger": [
+        "CREATE FUNCTION told() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'",
+        "ALTER FUNCTION told() OWNER TO app",
+        "CREATE EVENT TRIGGER tells ON ddl_command_end EXECUTE FUNCTION told()",
+    ],
+    "nothing": [],
+}
+
+
+@pytest.mark.parametrize("owned", OWNED_BY_DBA)
+def test_a_dump_of_an_older_major_version_in_which_a_superuser_owns_something_is_refused(
+    dumps: Dumps, owned: str
+) -> None:
+    dumps.server.query("CREATE ROLE dba SUPERUSER")
+    try:
+        for statement in OWNED_BY_DBA[owned]:
+            dumps.shop(statement)
+        assert dumps.dump().returncode == 0
+        [name] = dumps.names
+        content = (dumps.folder / name).read_bytes()
+        older = with_members(content, lambda members: members.update(version=b"170001\n"), summed=True)
+        (dumps.folder / name).write_bytes(older)
+        before = dumps.objects()
+        restored = dumps.restore()
+        if owned == "nothing":
+            assert restored.returncode == 0, restored.stderr
+        else:
+            assert restored.returncode != 0
+            assert "shop has something of a superuser" in restored.stderr
+        assert dumps.objects() == before
+    finally:
+        dumps.server.query("DROP DATABASE shop WITH (FORCE)")
+        dumps.server.query("DROP ROLE dba")
+
+
 @pytest.mark.nightly
 def test_a_dump_of_an_earlier_release_is_restored(dumps: Dumps) -> None:
     before = dumps.objects()
