@@ -71,7 +71,6 @@ let_in() {
   said=$(printf '%s\n%s\n' "$password" "$password" | ask --command="\\password \"$new\"" 2>&1) || fail "$said"
   echo "s/^user=.*/user=$new/; s/^password=.*/password=$password/" | sed -f /dev/stdin "$PGSERVICEFILE" >"$conf"
   ask --set=new="$new" --file=- <<'END'
-REVOKE ALL ON DATABASE :"new" FROM PUBLIC;
 GRANT ALL ON DATABASE :"new" TO :"new";
 GRANT ALL ON SCHEMA public TO :"new";
 END
@@ -180,7 +179,8 @@ read_database() {
   whole() { sed -E -e ':more' -e '$!{' -e N -e 'b more' -e '}' -e "$1"; }
   written "$1" /dev/null
   end=$(grep -n '^\\connect ' text | tail -n 1 | cut -d : -f 1)
-  whole "s/(\nCREATE DATABASE )(\"[^\"]*\"|[^\" ])+( WITH TEMPLATE = ([^';]|'[^']*')*;).*/\1:\"new\"\3/" <text >create
+  whole "s/(\nCREATE DATABASE )(\"[^\"]*\"|[^\" ])+( WITH TEMPLATE = ([^';]|'[^']*')*);.*/\1:\"new\"\3 ALLOW_CONNECTIONS = false;/" \
+    <text >create
   sed "1,$(wc -l <create)d" text | sed '1,/^\\connect /d' | whole 's/(.*)\n\\connect .*/\1/; s/\n\\encoding SQL_ASCII$//' >properties
   of '(COMMENT|ACL) - DATABASE' list >further
   written "$1" further
@@ -217,6 +217,8 @@ while IFS= read -r database; do
   comparable "$number"
   make_roles "$number"
   read_database "$number"
+  # PUBLIC may connect to a new database.
+  echo 'REVOKE ALL ON DATABASE :"new" FROM PUBLIC; ALTER DATABASE :"new" ALLOW_CONNECTIONS true;' >>create
   ask --set=new="$new" --file=create >/dev/null
   PGDATABASE=$new
   let_in

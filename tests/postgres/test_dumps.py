@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import tarfile
 import threading
 import time
@@ -654,6 +655,36 @@ def test_who_logs_in_as_a_role_of_a_restore_reaches_no_database_that_is_whole(du
         dumps.server.query(f"DROP DATABASE {other} WITH (FORCE)")
         dumps.server.query("DROP ROLE bob")
         dumps.server.query("DROP ROLE IF EXISTS been_in")
+
+
+def test_no_account_is_let_into_the_database_that_a_restore_makes(dumps: Dumps) -> None:
+    dumps.server.query("CREATE ROLE bob LOGIN PASSWORD 'b'")
+    assert dumps.dump().returncode == 0
+    ended = threading.Event()
+    said: list[str] = []
+
+    def logs_in() -> None:
+        while not ended.is_set():
+            for name in [name for name in databases(dumps) if re.fullmatch(r"nomad-stateful-[0-9a-f]+-1", name)]:
+                try:
+                    dumps.server.session("bob", "b", name).close()
+                    said.append("let in")
+                except (pg8000.dbapi.Error, OSError) as error:
+                    said.append(str(error))
+
+    clients = [threading.Thread(target=logs_in) for _ in range(3)]
+    for client in clients:
+        client.start()
+    try:
+        restored = dumps.restore()
+    finally:
+        ended.set()
+        for client in clients:
+            client.join()
+        dumps.server.query("DROP ROLE bob")
+    assert restored.returncode == 0, restored.stderr
+    assert said
+    assert "let in" not in said
 
 
 DELAY_S = 20
