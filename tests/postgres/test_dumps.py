@@ -657,6 +657,19 @@ def test_who_logs_in_as_a_role_of_a_restore_reaches_no_database_that_is_whole(du
         dumps.server.query("DROP ROLE IF EXISTS been_in")
 
 
+def test_a_database_without_anything_in_it_is_restored(dumps: Dumps) -> None:
+    dumps.server.query("CREATE DATABASE bare")
+    try:
+        dumped = dumps.dump()
+        assert dumped.returncode == 0, dumped.stderr
+        restored = dumps.restore()
+        assert restored.returncode == 0, restored.stderr
+        assert databases(dumps) == ["bare", "postgres", "shop"]
+        assert dumps.app("SELECT id FROM orders ORDER BY id") == [(1,), (2,)]
+    finally:
+        dumps.server.query("DROP DATABASE bare WITH (FORCE)")
+
+
 def test_no_account_is_let_into_the_database_that_a_restore_makes(dumps: Dumps) -> None:
     dumps.server.query("CREATE ROLE bob LOGIN PASSWORD 'b'")
     assert dumps.dump().returncode == 0
