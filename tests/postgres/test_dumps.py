@@ -230,6 +230,7 @@ OWNED_BY_DBA = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("owned", OWNED_BY_DBA)
 def test_a_dump_of_an_older_major_version_in_which_a_superuser_owns_something_is_refused(
     dumps: Dumps, owned: str
@@ -657,6 +658,7 @@ def test_who_logs_in_as_a_role_of_a_restore_reaches_no_database_that_is_whole(du
         dumps.server.query("DROP ROLE IF EXISTS been_in")
 
 
+@pytest.mark.nightly
 def test_a_database_without_anything_in_it_is_restored(dumps: Dumps) -> None:
     dumps.server.query("CREATE DATABASE bare")
     try:
@@ -789,6 +791,7 @@ SHOWS = (
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("setting", SHOWS)
 def test_a_dump_shows_values_alike_whatever_its_database_sets(dumps: Dumps, setting: str) -> None:
     dumps.app(
@@ -809,6 +812,7 @@ def test_a_dump_shows_values_alike_whatever_its_database_sets(dumps: Dumps, sett
     assert (dumps.shop(rows), dumps.shop(OBJECTS["settings"])) == (before, settings)
 
 
+@pytest.mark.nightly
 def test_a_table_in_a_tablespace_is_restored_without_it(dumps: Dumps) -> None:
     folder = dumps.server.place.root / "srv/tablespace"
     folder.mkdir()
