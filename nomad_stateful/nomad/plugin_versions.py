@@ -62,7 +62,7 @@ def _evaluate(api: NomadApi, job_id: str, namespace: str, newest: frozenset[str]
             return True
         _ASKED[namespace, job_id] = newest, Stopwatch()
     try:
-        redeployment.evaluate(api, job_id, namespace)
+        redeployment.evaluate(api, namespace, job_id)
     except NomadApiError as error:
         if error.status != 403:
             raise

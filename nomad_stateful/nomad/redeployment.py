@@ -26,20 +26,28 @@ def goes_by_evaluations(api: NomadApi, job: Mapping[str, Any]) -> bool:
     Nomad then replaces the allocation of one more client with each evaluation (`evaluate`), and makes none by itself.
     https://github.com/hashicorp/nomad/issues/28538 (1.11.0 to 2.0.5)
     """
-    found = api.find(f"{job_path(job['ID'])}/deployment", namespace=job["Namespace"]) or {}
+    found = _last_deployment(api, job)
     is_earlier = found.get("JobVersion", job["Version"]) < job["Version"]
     return job["Type"] == "system" and is_earlier and found.get("Status") == "failed"
 
 
-def evaluate(api: NomadApi, job_id: str, namespace: str) -> None:
-    """Has Nomad evaluate a job once more. Raises NomadError."""
-    api.put(f"{job_path(job_id)}/evaluate", {"JobID": job_id}, namespace=namespace)
+def evaluate(api: NomadApi, namespace: str, job_id: str, *, reschedule: bool = False) -> None:
+    """Has Nomad evaluate a job now, which starts a delayed one elsewhere, and on request replaces what failed at once.
+
+    Takes evaluate-job. Raises NomadError.
+    """
+    options = {"ForceReschedule": True} if reschedule else {}
+    api.put(f"{job_path(job_id)}/evaluate", {"JobID": job_id, "EvalOptions": options}, namespace=namespace)
 
 
 def _deployment(api: NomadApi, job: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the deployment of the job's newest version; nothing where there is none."""
-    found = api.find(f"{job_path(job['ID'])}/deployment", namespace=job["Namespace"]) or {}
+    found = _last_deployment(api, job)
     return found if found.get("JobVersion") == job["Version"] else {}
+
+
+def _last_deployment(api: NomadApi, job: Mapping[str, Any]) -> Mapping[str, Any]:
+    return api.find(f"{job_path(job['ID'])}/deployment", namespace=job["Namespace"]) or {}
 
 
 def deploy_again(ctx: Context, api: NomadApi, job: Mapping[str, Any]) -> int:
@@ -59,8 +67,7 @@ def deploy_again(ctx: Context, api: NomadApi, job: Mapping[str, Any]) -> int:
     if not job.get("VersionTag"):
         api.put(tag, {"Version": version, "Description": reason}, namespace=namespace)
     # Without this, failed allocations are replaced only after the reschedule delay, which grows to an hour.
-    forced = {"JobID": job["ID"], "EvalOptions": {"ForceReschedule": True}}
-    api.put(f"{path}/evaluate", forced, namespace=namespace)
+    evaluate(api, namespace, job["ID"], reschedule=True)
     again = {**job, "VersionTag": None}
     submission = {"Job": again, "EnforceIndex": True, "JobModifyIndex": job["JobModifyIndex"]}
     try:

@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from nomad_stateful.nomad import redeployment
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.commands import scope
 from nomad_stateful.nomad.paths import job_path
@@ -99,7 +100,7 @@ def _ended(nomad: NomadApi, job: str, namespace: str, timeout_s: float) -> dict[
     def probe() -> dict[str, Any] | None:
         found = allocations(nomad, job, namespace)
         if not found and asked.seconds >= _ASK_AGAIN_S:
-            nomad.put(f"{job_path(job)}/evaluate", {"JobID": job, "EvalOptions": {}}, namespace=namespace)
+            redeployment.evaluate(nomad, namespace, job)
             asked.restart()
         return next((one for one in found if one["ClientStatus"] in ENDED), None)
 

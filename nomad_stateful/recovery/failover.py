@@ -130,8 +130,3 @@ def cut_off(api: NomadApi, ebs: EbsVolumes) -> tuple[int, int]:
     away = [one.instance_id for one in clients.read(api, [stub for stub in stubs if not stub.is_up]) if one.instance_id]
     states = ebs.instance_states(away) if away else {}
     return list(states.values()).count("running"), [stub.status for stub in stubs].count("ready")
-
-
-def evaluate(api: NomadApi, namespace: str, job_id: str) -> None:
-    """Has Nomad evaluate a job now, which starts a delayed one elsewhere. Takes evaluate-job. Raises NomadError."""
-    api.put(f"{job_path(job_id)}/evaluate", {"JobID": job_id, "EvalOptions": {}}, namespace=namespace)

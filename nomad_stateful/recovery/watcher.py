@@ -8,7 +8,8 @@ from nomad_stateful.errors import ProviderError
 from nomad_stateful.nomad import clients
 from nomad_stateful.nomad.api import NomadApi
 from nomad_stateful.nomad.paths import volume_path
-from nomad_stateful.recovery.failover import DelayedJob, Finding, cut_off, delayed_jobs, evaluate, judge
+from nomad_stateful.nomad.redeployment import evaluate
+from nomad_stateful.recovery.failover import DelayedJob, Finding, cut_off, delayed_jobs, judge
 from nomad_stateful.waiting import repeat
 
 POLL_S = 1.0

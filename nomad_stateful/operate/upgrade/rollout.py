@@ -177,7 +177,7 @@ class Rollout:
             self.api.put(f"deployment/allocation-health/{deployment}", body, namespace=self.namespace)
         else:
             # Where an earlier deployment failed there may be none, and only an evaluation brings the next client.
-            redeployment.evaluate(self.api, self.job_id, self.namespace)
+            redeployment.evaluate(self.api, self.namespace, self.job_id)
 
     def _job(self) -> dict[str, Any]:
         return dict(self.api.get(job_path(self.job_id), namespace=self.namespace))
