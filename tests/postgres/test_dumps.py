@@ -9,7 +9,8 @@ import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from os import chown
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,21 @@ def dumps(server: Dumps) -> Dumps:
     """The database shop, and no dump."""
     server.fill()
     return server
+
+
+@contextmanager
+def beside(*works: Callable[[threading.Event], None]) -> Iterator[None]:
+    """A context beside which works go on, in a thread each, until the event that they are given."""
+    ended = threading.Event()
+    threads = [threading.Thread(target=work, args=(ended,)) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
 
 
 def databases(dumps: Dumps) -> list[str]:
@@ -70,22 +86,15 @@ def test_a_restore_replaces_what_is_there_while_clients_come_back_all_the_time(d
     before = dumps.objects()
     assert dumps.dump().returncode == 0
     dumps.app("DELETE FROM orders")
-    ended, seen = threading.Event(), set()
+    seen = set()
 
-    def come_back() -> None:
+    def come_back(ended: threading.Event) -> None:
         while not ended.is_set():
             with suppress(pg8000.dbapi.Error, OSError):
                 seen.add(tuple(row[0] for row in dumps.app("SELECT id FROM orders ORDER BY id")))
 
-    clients = [threading.Thread(target=come_back) for _ in range(4)]
-    for client in clients:
-        client.start()
-    try:
+    with beside(*[come_back] * 4):
         restored = dumps.restore()
-    finally:
-        ended.set()
-        for client in clients:
-            client.join()
     assert restored.returncode == 0, restored.stderr
     assert dumps.objects() == before
     # All of it, or nothing of it.
@@ -552,17 +561,13 @@ def test_no_owner_has_what_a_users_code_made_while_a_restore_runs(dumps: Dumps) 
     assert dumps.dump().returncode == 0
     dumps.server.query("ALTER SYSTEM SET autovacuum_naptime = 1")
     dumps.server.query("SELECT pg_reload_conf()")
-    ended = threading.Event()
-    holds = threading.Thread(target=held_once_handed_over, args=(dumps, ended))
-    holds.start()
     try:
-        restored = dumps.restore()
-        assert restored.returncode != 0
-        assert "what was made is not sure to be what was dumped" in restored.stderr
-        assert dumps.server.query("SELECT rolname FROM pg_roles WHERE rolsuper") == [("postgres",)]
+        with beside(partial(held_once_handed_over, dumps)):
+            restored = dumps.restore()
+            assert restored.returncode != 0
+            assert "what was made is not sure to be what was dumped" in restored.stderr
+            assert dumps.server.query("SELECT rolname FROM pg_roles WHERE rolsuper") == [("postgres",)]
     finally:
-        ended.set()
-        holds.join()
         dumps.server.query("ALTER ROLE app NOSUPERUSER")
         dumps.server.query("ALTER SYSTEM RESET ALL")
         dumps.server.query("SELECT pg_reload_conf()")
@@ -675,10 +680,9 @@ def test_a_database_without_anything_in_it_is_restored(dumps: Dumps) -> None:
 def test_no_account_is_let_into_the_database_that_a_restore_makes(dumps: Dumps) -> None:
     dumps.server.query("CREATE ROLE bob LOGIN PASSWORD 'b'")
     assert dumps.dump().returncode == 0
-    ended = threading.Event()
     said: list[str] = []
 
-    def logs_in() -> None:
+    def logs_in(ended: threading.Event) -> None:
         while not ended.is_set():
             for name in [name for name in databases(dumps) if re.fullmatch(r"nomad-stateful-[0-9a-f]+-1", name)]:
                 try:
@@ -687,15 +691,10 @@ def test_no_account_is_let_into_the_database_that_a_restore_makes(dumps: Dumps) 
                 except (pg8000.dbapi.Error, OSError) as error:
                     said.append(str(error))
 
-    clients = [threading.Thread(target=logs_in) for _ in range(3)]
-    for client in clients:
-        client.start()
     try:
-        restored = dumps.restore()
+        with beside(*[logs_in] * 3):
+            restored = dumps.restore()
     finally:
-        ended.set()
-        for client in clients:
-            client.join()
         dumps.server.query("DROP ROLE bob")
     assert restored.returncode == 0, restored.stderr
     assert said
@@ -710,7 +709,7 @@ IN_ITS_DELAY = (
 )
 
 
-def late_log_in(dumps: Dumps, ended: threading.Event, did: list[str]) -> None:
+def late_log_in(dumps: Dumps, did: list[str], ended: threading.Event) -> None:
     """Logs in as a restore's role, which the server lists only after a delay, and works then."""
     options = {"startup_params": {"options": f"-c post_auth_delay={DELAY_S}"}}
     while not ended.wait(0.05):
@@ -726,29 +725,22 @@ def late_log_in(dumps: Dumps, ended: threading.Event, did: list[str]) -> None:
 def test_who_logs_in_as_a_role_of_a_restore_with_a_delay_is_out_as_well(dumps: Dumps) -> None:
     been_in(dumps)
     assert dumps.dump().returncode == 0
-    ended = threading.Event()
     did: list[str] = []
-    logs_in = threading.Thread(target=late_log_in, args=(dumps, ended, did))
 
-    def tells() -> None:
+    def tells(ended: threading.Event) -> None:
         while not ended.wait(0.05):
             if dumps.server.query(IN_ITS_DELAY):
                 dumps.server.query("CREATE ROLE been_in")
                 return
 
-    tells_it = threading.Thread(target=tells)
-    logs_in.start()
-    tells_it.start()
     try:
-        restored = dumps.restore()
-        assert restored.returncode == 0, restored.stderr
-        assert dumps.server.query("SELECT rolname FROM pg_roles WHERE rolname = 'been_in'") == [("been_in",)]
-        assert did == []
-        assert not [name for name in (*databases(dumps), *roles(dumps)) if name.startswith("nomad-stateful-")]
+        with beside(partial(late_log_in, dumps, did), tells):
+            restored = dumps.restore()
+            assert restored.returncode == 0, restored.stderr
+            assert dumps.server.query("SELECT rolname FROM pg_roles WHERE rolname = 'been_in'") == [("been_in",)]
+            assert did == []
+            assert not [name for name in (*databases(dumps), *roles(dumps)) if name.startswith("nomad-stateful-")]
     finally:
-        ended.set()
-        logs_in.join()
-        tells_it.join()
         dumps.server.query("DROP ROLE IF EXISTS been_in")
 
 
