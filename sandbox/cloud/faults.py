@@ -29,8 +29,8 @@ class Fault:
     throttle: refused as AWS throttles. error: a server's error. drop: the connection is closed without an answer, after
     `seconds`. delay: the answer comes after `seconds`. invisible: a new volume is not described for `seconds`.
     modifying: a changed volume is described as it was, and cannot be attached, for `seconds`. detach: a volume is
-    `detaching` for `seconds`, and with 0 until it is forced or the fault is switched off. snapshot: a new snapshot ends
-    in `error`.
+    `detaching` for `seconds`, or until it is forced. With 0 both last until the fault is switched off. snapshot: a new
+    snapshot ends in `error`.
     """
 
     name: str

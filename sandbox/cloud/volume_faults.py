@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from sandbox.cloud.ebs import FORCE, INTERNAL, Original
@@ -60,9 +61,7 @@ class VolumeFaults:
         return volume
 
     def _modified_later(self, volume: Any, after: dict[str, Any], fault: Fault) -> None:
-        ends = time.monotonic() + fault.seconds
-        while self._faults.holds(fault) and time.monotonic() < ends:
-            time.sleep(_POLL_S)
+        self._wait_out(fault)
         vars(volume).update(after)
         volume.modifications[-1].still = "optimizing"
         self._modifying.discard(volume.id)
@@ -98,15 +97,18 @@ class VolumeFaults:
         return attachment
 
     def _detach_later(self, original: Original, backend: Any, attachment: Any, fault: Fault) -> None:
-        volume_id, ends = attachment.volume.id, time.monotonic() + fault.seconds
-        while self._faults.holds(fault) and (not fault.seconds or time.monotonic() < ends):
-            time.sleep(_POLL_S)
-            if attachment.volume.attachment is not attachment:
-                break
+        volume_id = attachment.volume.id
+        self._wait_out(fault, lambda: attachment.volume.attachment is not attachment)
         with self._lock:
             self._detaching.discard(volume_id)
         if attachment.volume.attachment is attachment:
             original(backend, volume_id, attachment.instance.id, attachment.device)
+
+    def _wait_out(self, fault: Fault, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Returns once the fault's seconds are over, with 0 once it is switched off, or what it holds up is over."""
+        ends = time.monotonic() + fault.seconds
+        while self._faults.holds(fault) and (not fault.seconds or time.monotonic() < ends) and not is_over():
+            time.sleep(_POLL_S)
 
     def create_snapshot(self, original: Original, backend: Any, *args: Any, **kwargs: Any) -> Any:
         """CreateSnapshot: the snapshot may end in `error`, as with a key that cannot be used."""
