@@ -6,7 +6,7 @@
 set -euf
 umask 077
 # template1, since the others are replaced.
-export LC_ALL=C PGDATABASE=template1 PGOPTIONS="-c search_path=pg_catalog -c default_transaction_read_only=off"
+export LC_ALL=C PGDATABASE=template1 PGOPTIONS="-c search_path=pg_catalog -c default_transaction_read_only=off -c statement_timeout=0"
 fail() { echo "$*" >&2; exit 1; }
 grep -q '^host=.' "$PGSERVICEFILE" || fail "no such service is registered now"
 ask() { psql --no-psqlrc --quiet --no-password --tuples-only --no-align --set=ON_ERROR_STOP=1 --set=SHOW_CONTEXT=never "$@"; }
@@ -91,7 +91,7 @@ SELECT pid, pg_terminate_backend(pid, 60000) FROM (
   WHERE locktype = 'object' AND classid = 'pg_database'::regclass AND datname = :'new'
 ) AS those;
 END
-    )
+    ) || fail "whether the sessions in $new have ended is not known"
     [ -n "$left" ]
   do
     tries=$((tries + 1))
