@@ -35,23 +35,24 @@ def outdated(api: NomadApi, plugin: Mapping[str, Any], eligible: Collection[str]
 
 
 def go_on(api: NomadApi, plugin: Mapping[str, Any], older: Collection[str]) -> bool:
-    """Returns whether evaluations alone replace what is older; asks for the next one once all others are healthy.
+    """Returns whether this process has evaluations replace what is older; asks for one once all others are healthy.
 
     Not of a job that the token may not evaluate, as another stack's. Raises NomadError.
     """
     stubs = plugin.get("Allocations") or []
     healthy = {info["AllocID"] for role in ROLES for info in (plugin.get(role) or {}).values() if _is_healthy(info)}
-    stands = False
+    goes_on = False
     for namespace, job_id in sorted({(stub["Namespace"], stub["JobID"]) for stub in stubs if stub["ID"] in older}):
         job = api.find(job_path(job_id), namespace=namespace)
         if job is None or not redeployment.goes_by_evaluations(api, job):
             continue
-        stands = True
         listed = allocations(api, job_id, namespace)
         newest = frozenset(one["ID"] for one in listed if one["JobVersion"] == job["Version"] and is_live(one))
         if newest and newest <= healthy:
-            stands = _evaluate(api, job_id, namespace, newest) and stands
-    return stands
+            goes_on |= _evaluate(api, job_id, namespace, newest)
+        else:
+            goes_on |= (namespace, job_id) in _ASKED
+    return goes_on
 
 
 def _evaluate(api: NomadApi, job_id: str, namespace: str, newest: frozenset[str]) -> bool:
@@ -64,6 +65,8 @@ def _evaluate(api: NomadApi, job_id: str, namespace: str, newest: frozenset[str]
     try:
         redeployment.evaluate(api, namespace, job_id)
     except NomadApiError as error:
+        with _ASKING:
+            _ASKED.pop((namespace, job_id), None)
         if error.status != 403:
             raise
         return False

@@ -26,9 +26,10 @@ def goes_by_evaluations(api: NomadApi, job: Mapping[str, Any]) -> bool:
     Nomad then replaces the allocation of one more client with each evaluation (`evaluate`), and makes none by itself.
     https://github.com/hashicorp/nomad/issues/28538 (1.11.0 to 2.0.5)
     """
+    if job["Type"] != "system":
+        return False
     found = _last_deployment(api, job)
-    is_earlier = found.get("JobVersion", job["Version"]) < job["Version"]
-    return job["Type"] == "system" and is_earlier and found.get("Status") == "failed"
+    return found.get("Status") == "failed" and bool(found["JobVersion"] < job["Version"])
 
 
 def evaluate(api: NomadApi, namespace: str, job_id: str, *, reschedule: bool = False) -> None:
