@@ -54,7 +54,7 @@ def held(facts: Facts) -> Iterator[Finding]:
 
 def _given_up(volume_id: str, usage: VolumeUsage) -> Iterator[Finding]:
     there = [str(client) for client in usage.clients.values() if client.is_up]
-    if there and usage.attached and GIVEN_UP_TAG in usage.attached.tags:
+    if there and usage.attached and usage.attached.given_up:
         what = (
             f"volume {volume_id} ({usage.external_id}) was abandoned with its zone, and {', '.join(there)}, which has "
             "it, answers"

@@ -481,8 +481,14 @@ def test_a_registration_that_is_gone_or_anothers_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize(("status", "told"), [("ready", 1), ("down", 0)])
-def test_a_volume_that_was_abandoned_with_its_zone_and_is_used_again_is_told(status: str, told: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "since", "told"),
+    [("ready", "", 1), ("down", "", 0), ("ready", "2026-11-22 10:16:00 UTC", 0)],
+    ids=["its client answers", "its client is down", "attached since"],
+)
+def test_a_volume_that_was_abandoned_with_its_zone_and_is_used_again_is_told(
+    status: str, since: str, told: int
+) -> None:
     world = World()
     world.nodes[0]["Status"] = status
     made = {"volumeId": "mysql", "externalId": VOLUME, "namespace": "default"}
@@ -491,6 +497,6 @@ def test_a_volume_that_was_abandoned_with_its_zone_and_is_used_again_is_told(sta
     claim |= {"DesiredStatus": "run", "ClientStatus": "running"}
     world.nomad["volume/csi/mysql"] = {"ID": "mysql", "PluginID": "aws-ebs0", "Allocations": [claim]}
     tags = {GIVEN_UP_TAG: "2026-11-22 10:15:00 UTC"}
-    world.ebs[VOLUME] = Volume(VOLUME, "in-use", [Attachment("i-1", "/dev/xvdba", "attached")], tags=tags)
+    world.ebs[VOLUME] = Volume(VOLUME, "in-use", [Attachment("i-1", "/dev/xvdba", "attached", since)], tags=tags)
     found = [one for one in volumes.held(world.facts()) if "was abandoned with its zone" in one.what]
     assert [one.cure for one in found] == [f"aws ec2 delete-tags --resources {VOLUME} --tags Key={GIVEN_UP_TAG}"] * told
