@@ -18,7 +18,8 @@ POLL_S = 0.5
 _UNLISTED_S = 60.0
 """For how long EC2 may not list a snapshot that it has."""
 _TOO_SOON = frozenset({"SnapshotCreationPerVolumeRateExceeded", "ConcurrentSnapshotLimitExceeded"})
-_TOO_SOON_S = 60.0
+_TOO_SOON_S = 20.0
+"""Writes may be held meanwhile."""
 _ANOTHER = "Run the same command again: it takes another"
 
 
