@@ -184,6 +184,7 @@ class Upgrade:
         if started is False or (started is None and plan.phase == "begin"):
             why = f"{self.title} {plan.after} never started ({self.server.events()})"
             if self._started_at_last():
+                say(f"{self.title} {plan.after} started late, and its job is stopped now")
                 raise self._stopped()
             self._go_back(why, revert=True)
         # A large one still works on its start longer than an update waits.
@@ -198,8 +199,8 @@ class Upgrade:
             return bool(self.server.has_started(self.plan.images.after))
         except (NomadError, OperateError) as error:
             raise OperateError(
-                f"{self.title} {self.plan.after} never started, and whether it still can is not known: {error}. Its "
-                "job is stopped. Run the same command again to resume"
+                f"{self.title} {self.plan.after} never started, and whether it still can is not known: {error}. Run "
+                "the same command again to resume"
             ) from error
 
     def _go_back(self, why: str, *, revert: bool) -> None:
